@@ -63,10 +63,10 @@ class Attribution(Answering, Individual):
 
     `explanations` ranks the candidates for each result by how much of it they reproduce. `pairs` holds at most 256 of
     the `pair_count` pairs; pairs with the fewest causes come first. If no single cause explains two results of one dot
-    product, `refutations` holds the best pair of candidates that differ only in FMA, and the best pair of candidates
-    that differ only in the order. `tile_edges` has one entry per result. It is a `TileEdge` if one candidate reproduces
-    most of the result, and another candidate reproduces the remaining rows or columns. Otherwise it is None. `context`
-    is the rounding of all candidates except hardware models.
+    product, `refutations` shows this for FMA and for the order: for each, it has a pair of candidates that differ only
+    in this cause, if such a pair exists. `tile_edges` has one entry per result. It is a `TileEdge` if one candidate
+    reproduces most of the result, and another candidate reproduces the remaining rows or columns. Otherwise it is None.
+    `context` is the rounding of all candidates except hardware models.
     """
 
     shape: tuple[int, ...]
@@ -101,12 +101,12 @@ class Attribution(Answering, Individual):
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict on the pair of candidates with the fewest causes; None for one result."""
+        """The verdict on the pair of candidates with the fewest causes; None if only one result was observed."""
         return self.verdicts[0] if self.verdicts else None
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """The distinct verdicts on the pairs with the fewest causes; `verdict` is the first. Empty for one result."""
+        """The distinct verdicts on the pairs with the fewest causes; () if only one result was observed."""
         if len(self.explanations) < 2:
             return ()
         least = [pair.causes for pair in self.pairs if len(pair.causes) == len(self.pairs[0].causes)]
@@ -340,7 +340,7 @@ def _explained(
 def _with_rounded_inputs(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], goals: list[Observed]
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Return the explanations. If no candidate reproduces a result, candidates with rounded inputs are added.
+    """Return the explanations. To each result that no candidate reproduces, candidates with rounded inputs are added.
 
     Hardware models do not count as candidates here, because some of them round their inputs.
     """

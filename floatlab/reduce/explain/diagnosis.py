@@ -117,7 +117,7 @@ def diagnose(
 
 
 class _PairDiagnosis:
-    """Diagnoses two results. It keeps what each step found, so that an interrupted search can report it."""
+    """Diagnoses two results. The findings of each step are kept, so that an interrupted search can report them."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class _PairDiagnosis:
         return Diagnosis("unknown", f"Stopped: {what}; a complete search would settle it.", causes, None, True)
 
     def _replayed(self) -> tuple[SideExplanation, SideExplanation] | None:
-        """Return an explanation for each result if replayed computations give both results bit for bit, or else None.
+        """Return the explanations of both results if replayed computations give both bit for bit; otherwise None.
 
         Both results must also be within the rounding error bound.
         """
@@ -247,8 +247,8 @@ class _PairDiagnosis:
     def _unknown(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
         """Replay candidate computations for the results that are not explained yet, and return the diagnosis.
 
-        The diagnosis is "unknown" if a few elements may be wrong, or if a result is not reproduced. An "unknown"
-        diagnosis also says what information would settle the question. Otherwise, the diagnosis is rounding.
+        The status is "unknown" if a few elements may be wrong, or if a result is not reproduced. The diagnosis then
+        also says what information would settle the question. Otherwise, the status is "rounding".
         """
         lone = [each for each in causes if each.name == "elements"]
         if lone:
@@ -332,7 +332,10 @@ class _PairDiagnosis:
         return self._done("rounding", rounding_line(tuple(found), self._worth()), tuple(found))
 
     def _with_replayed_formats(self, causes: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:
-        """Return the causes. If inputs in TF32 or in binary16 explain a result, name the format that gives its bits."""
+        """Return the causes.
+
+        If inputs in TF32 or in binary16 explain a result, name the one that gives the exact bits.
+        """
         for each in self.explained:
             models = [] if each.other_format is None else [each.model, each.other_format]
             into = each.side.rounded_to
@@ -364,7 +367,7 @@ class _PairDiagnosis:
         return "both" if mine[0] == mine[1] else "actual" if mine[0] else "expected"
 
     def _worth(self) -> float:
-        """Return the largest difference between two elements, relative to the sum of their rounding error bounds."""
+        """Return the largest difference of an element between the results, relative to the sum of its error bounds."""
         first, second = (
             view_of(
                 self.problem,

@@ -38,7 +38,7 @@ def _spare_bits(values: Array, own: Format, format: Format) -> int:
 
     The bits are added up over the distinct magnitudes.
 
-    Subnormal numbers of `own` have fewer bits. If more than four values all have the same magnitude, the result is 0.
+    Subnormal numbers of `own` count fewer bits. If more than four values all have the same magnitude, the result is 0.
     """
     different = np.unique(np.abs(values[values != 0]))
     if values.size > _FEW and different.size < 2:
@@ -281,7 +281,7 @@ class ProductProblem:
 class Fit(Record):
     """The errors of a result against the exact product or a model's product.
 
-    `z` holds the absolute errors in sigmas (see `noise`), less the largest error of the final rounding. If this
+    `z` holds the absolute errors, minus the largest error of the final rounding, in sigmas (see `noise`). If this
     rounding explains a whole error, its `z` is 0. For unusable elements, `z` is NaN. `wrong` is the mask of the errors
     above their limits.
     """
@@ -304,8 +304,7 @@ class View:
         """Take the exact products, the elements of the result, and the `noise` of sums in the accumulator.
 
         If the format `output` is narrower than the accumulator, half an ulp in `output` is added to the limit of each
-        error. If the output was not simply rounded to this format, `half` holds the largest errors of its rounding
-        instead.
+        error. If the result was rounded in another way, `half` holds the largest errors of this rounding instead.
         """
         self.totals, self.values, self.usable, self.noise, self.format = totals, values, usable, noise, output
         self.half: Array | float = half_ulp(values, output) if 2.0**-output.precision > noise.u else 0.0
@@ -344,7 +343,7 @@ class View:
             yield view
 
     def errors(self, product: Array | None = None, factor: float | Array = 1.0) -> tuple[Array, Array, Array]:
-        """Return the errors against `factor`·product, their limits, and their sigmas.
+        """Return three arrays: the errors against `factor`·product, the error limits, and the sigmas of the errors.
 
         Besides the errors of the sums, the limits allow for two roundings: one before the multiplication by the factor,
         and one after it. If the output format is narrower than the accumulator, the limits allow only for the rounding

@@ -53,7 +53,7 @@ def flushed(least: float, part: Array, whole: Array, axis: int) -> Array:
 def quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: float = 127, stored: str = "") -> Array:
     """Quantise to integers and return the dequantised values.
 
-    The scale is the largest magnitude divided by `steps`; `_stored` says how it is stored.
+    The scale is the largest magnitude divided by `steps`. The function `_stored` rounds the scale as `stored` says.
     """
     scale = _stored(_largest(by_row, part, whole, axis) / steps, stored)
     made: Array = np.clip(np.rint(part / scale), -np.ceil(steps), np.floor(min(steps, 127))) * scale
@@ -115,7 +115,7 @@ def in_groups(size: int, steps: int, zero: bool, part: Array, whole: Array, axis
 
 
 def scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axis: int, stored: str = "") -> Array:
-    """Scale so that the largest magnitude becomes `most`, round to a format, and undo the scaling."""
+    """Scale numbers so that the largest magnitude becomes `most`, round to a format, and undo the scaling."""
     scale = _stored(_largest(by_row, part, whole, axis) / most, stored)
     number = part / scale
     number = number.astype(np.float32) if stored == "binary32" else number
@@ -125,12 +125,12 @@ def scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axis
 def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[tuple[tuple[str, str], ...], Array]]:
     """Yield formats to which a result may have been quantised, with scales per tensor, per row or per column.
 
-    There is at most one format for each of these three kinds of scales. Each value of the result is then a number of
-    the format times its scale.
+    At most one format is yielded for each of these three kinds of scales. A format fits if each value of the result is
+    a number of the format times the scale of its tensor, row or column.
 
     Each item has the evidence, and an array with the largest rounding error of each value. `known` is the mask of the
     values that count. A format is left out if the values may have this form by chance, or if at least half of the exact
-    products also have this form, with scales of their own.
+    products also have this form (with other scales).
     """
     sizes = np.where(known, np.abs(values), 0.0)
     for axis, words in ((None, "tensor"), (1, "row"), (0, "column")):
@@ -160,7 +160,7 @@ def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[
 
 
 def _scale(sizes: Array, axis: int | None, most: float) -> Array:
-    """Return the scales with which the largest magnitude becomes `most`: one per tensor, or one per line of an axis."""
+    """Return the scales with which the largest magnitude becomes `most`: one for all, or one per row along `axis`."""
     scale = np.asarray(sizes.max(axis=axis, keepdims=True) / most)
     return np.where(scale == 0, 1.0, scale)
 

@@ -94,7 +94,7 @@ def indices_of(mask: Array) -> tuple[tuple[int, ...], ...]:
 
 
 def mask_of(where: Sequence[Place], shape: tuple[int, ...]) -> Array:
-    """Return the mask of the elements at some places, which are indices or rectangles, as `find_places` gives them.
+    """Return the mask of the elements at the positions `where`: indices or rectangles, as `find_places` gives them.
 
     >>> mask_of((((0, 2), (1, 2)),), (2, 2)).tolist(), mask_of(((1, 0),), (2, 2)).tolist()
     ([[False, True], [False, True]], [[False, False], [True, False]])

@@ -1,1 +1,1 @@
-"""What follows a product: the bias that the user gave, and functions such as GELU."""
+"""Recognise operations after a product: the bias that the user gave, and functions such as GELU."""

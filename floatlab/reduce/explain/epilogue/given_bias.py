@@ -51,10 +51,10 @@ def fate_of_bias(
 
 
 def lines_of_bias(problem: ProductProblem, view: View, proved: float = PROVED) -> tuple[str, Array] | None:
-    """Return what was done with the given bias in some whole rows or columns, and the mask of these lines.
+    """Return what was done with the given bias in some whole rows or columns, and the mask of their elements.
 
-    Return None unless this explains all wrong elements. Return None, too, unless the elements in these lines give at
-    least `proved` bits of evidence, and the other elements as well.
+    Return None unless this explains all wrong elements. The elements in these rows or columns must give at least
+    `proved` bits of evidence, and so must the other elements; otherwise, return None.
     """
     given = problem.given_bias
     if given is None or not view.fit().wrong.any():

@@ -144,7 +144,10 @@ def _doubts(good: Array, bad: Array, window: Array) -> Array:
 
 
 def _factor(good: Array, bad: Array, ulp: Array, view: View) -> float:
-    """Return the factor for which `good` times the factor, rounded, is `bad`. Return 0 if there is no such factor."""
+    """Return the factor by which `good` is multiplied to give `bad`, up to rounding.
+
+    Return 0 if there is no such factor.
+    """
     zero = good == 0
     if (bad[zero] != 0).any() or zero.all():
         return 0.0

@@ -46,7 +46,7 @@ def beyond_rounding(problem: ProductProblem, view: View, least: float) -> Array:
 
 
 def beyond_precision(problem: ProductProblem, view: View) -> Array:
-    """Return the mask of errors that are larger than any rounding to 4 bits causes, in inputs, sums or results.
+    """Return the mask of errors that are too large for any rounding of inputs, sums or results to 4 bits.
 
     If numbers are rounded to 4 bits with one scale, the error of each is at most 1/14 of the largest number. These
     errors are treated as independent, and their sum may reach ten standard deviations. If inputs are clipped or sums
@@ -63,7 +63,7 @@ def beyond_precision(problem: ProductProblem, view: View) -> Array:
 
 
 def _are_some_right(problem: ProductProblem, view: View, wrong: Array, right: Array) -> bool:
-    """Return whether some elements are right to the last bits, which excludes less precise inputs."""
+    """Return whether some elements are right to the last bits, which shows that the inputs were not less precise."""
     totals = view.totals
     with np.errstate(all="ignore"):
         scale = np.where(totals.squares > 0, np.sqrt(totals.squares), np.inf)

@@ -140,8 +140,8 @@ def may_be_flushed(view: View, wrong: Array, least: float, x: Array, y: Array) -
 def is_no_flushing(problem: ProductProblem, view: View, wrong: Array, least: float) -> bool:
     """Return whether right elements show that flushing numbers below `least` to zero is not the cause.
 
-    Flushing would also change these elements, because they have equally small terms. So flushing does not explain why
-    the wrong elements form a rectangle, or why only wrong elements have errors of several times `least`.
+    Flushing would also change these elements, because they have equally small terms. Therefore, flushing does not
+    explain why the wrong elements form a rectangle, or why only wrong elements have errors of several times `least`.
     """
     error, room = np.abs(view.totals.error(view.values)), view.noise.limit(view.totals) + view.half
     similar = view.usable & ~wrong & (view.totals.size > 0) & (room < least / _FINE)
@@ -222,8 +222,8 @@ def may_be_rounded_numbers(view: View, wrong: Array) -> bool:
     Each wrong element must be a sum with about one nonzero term.
 
     An example is an input whose rows have a single 1, which selects rows of the other input. Right elements are
-    evidence against such inputs only if there are a few, and their products have many bits. Products of few bits are
-    right even with rounded inputs.
+    evidence against such inputs only if there are at least four, and some of their products have many bits. Products of
+    few bits are right even with rounded inputs.
     """
     totals = view.totals
     right = view.right(wrong) & (totals.product != 0)
@@ -331,8 +331,9 @@ def digits_of(view: View, wrong: Array) -> str:
     """If decimal digits that were rounded or cut off may explain the wrong numbers, describe this; otherwise return "".
 
     Either the numbers were rounded to few digits, or further digits were cut off. The binary64 number for 0.3, for
-    example, is slightly smaller than 0.3, so its first decimal digit is 2. So 0.2 is a correct result of cutting off
-    after one digit. Most exact products of the wrong elements must have more digits.
+    example, is slightly smaller than 0.3, and its first decimal digit is 2. If the digits after the first one are cut
+    off, the result 0.2 is therefore correct. The exact products of most wrong elements must have more digits than the
+    result.
     """
     values, exact = view.values[view.usable], view.totals.product[wrong]
     error = np.abs(view.totals.error(view.values))[wrong]
@@ -365,8 +366,8 @@ def _rounded(numbers: Array, count: int, are_decimals: bool) -> tuple[Array, Arr
 def may_be_fixed_point(view: View, product: Array | None, output: Format) -> bool:
     """Return whether a result may consist of truncated fixed-point numbers.
 
-    All its numbers are then multiples of one step, which is larger than the ulps of the format `output`. Most elements
-    of the product are not multiples of the step. An error is at most n + 1 steps in a sum of n terms.
+    All numbers of the result are then multiples of one step, which is larger than the ulps of the format `output`. Most
+    elements of the product are not multiples of the step. An error is at most n + 1 steps in a sum of n terms.
     """
     values = view.values[view.usable]
     places = last_places(values)

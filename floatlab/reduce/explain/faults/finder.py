@@ -120,8 +120,8 @@ class FaultFinder(ShiftFinder):
     def scattered(self, view: View, wrong: Array) -> Fault | None:
         """Return the wrong elements as a fault if they are less than 40 % of all elements; otherwise None.
 
-        The limit is 75 % if all wrong elements are zero, as in a masked product. The largest of their exact values must
-        then exceed the median exact value of the right elements.
+        The limit is 75 % if all wrong elements are zero, as in a masked product. In this case, the largest exact value
+        of the wrong elements must exceed the median exact value of the right elements.
         """
         right, z = view.right(wrong), view.fit().z
         if not wrong.any():
@@ -197,14 +197,14 @@ class FaultFinder(ShiftFinder):
         return None
 
     def rest(self, view: View, factor: float | Array, off: Array, wrong: Array) -> Fault:
-        """Return the fault that remains besides a factor and a bias: moved rows or columns, or else wrong elements."""
+        """Return the fault besides a factor and a bias: moved rows or columns if these suffice, else wrong elements."""
         with np.errstate(all="ignore"):
             shifted = (view.values - off) / factor
         plain = View(view.totals, shifted, view.usable, view.noise, view.format, self._half(view, factor, off))
         return self.moved(plain, None, wrong) or placed(view, wrong)
 
     def _half(self, view: View, factor: float | Array, off: Array) -> Array:
-        """Return the largest rounding error of each element after an estimated factor and bias are undone."""
+        """Return the largest possible rounding error of each element after an estimated factor and bias are undone."""
         with np.errstate(all="ignore"):
             return np.asarray(2 * (view.half + 2.0**-view.format.precision * np.abs(off)) / np.abs(factor))
 
@@ -238,7 +238,7 @@ class FaultFinder(ShiftFinder):
         return None
 
     def region_alone(self, view: View, wrong: Array) -> Fault | None:
-        """Return the rectangles that contain all wrong elements, if all others are right beyond doubt."""
+        """Return rectangles that contain all wrong elements, if all elements outside them are right beyond doubt."""
         if not wrong.any():
             return None
         usual = np.full(wrong.shape, np.median(np.abs(view.totals.error(view.values))[wrong]))
@@ -317,7 +317,7 @@ class FaultFinder(ShiftFinder):
         return None
 
     def moved_and_biased(self, view: View, wrong: Array) -> tuple[Fault, ...]:
-        """Return two faults if all rows, or all columns, of a result are permuted and a bias was added; else none.
+        """Return two faults if all rows, or all columns, of a result are permuted and a bias was added; else ().
 
         The bias of permuted rows is the mean error of each column, because the permutation does not change this mean.
         The bias of permuted columns is the mean error of each row.
@@ -339,7 +339,7 @@ class FaultFinder(ShiftFinder):
         return ()
 
     def transposed_and_scaled(self, view: View, wrong: Array) -> tuple[Fault, ...]:
-        """Return two faults if a result is a number times a product of transposed or swapped factors, else none."""
+        """Return two faults if a result is a number times a product of transposed or swapped factors; else ()."""
         for name, known, part, whole in self._turned(view):
             if _factor_of(self.problem, part) and (factor := _factor_of(self.problem, whole())):
                 return self._with_factor(name, known, factor, wrong)

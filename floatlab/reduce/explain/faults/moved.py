@@ -1,4 +1,4 @@
-"""Whether rows or columns of a result were certainly moved, or agree with others of the product only by chance."""
+"""Decide whether rows or columns of a result were certainly moved, or agree with the product only by chance."""
 
 from __future__ import annotations
 

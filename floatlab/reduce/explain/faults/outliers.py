@@ -1,8 +1,8 @@
 """Elements, rows and columns with larger errors than any order of addition causes.
 
 Another order of addition may change only a few elements. Libraries compute a product in tiles, which are rectangles of
-its elements, and may use another order in the tiles at the edges. An element is therefore wrong only if its error is
-larger than the errors that simulated orders cause in the same element.
+its elements, and may use another order in the tiles at the edges. An element is therefore called wrong only if its
+error is larger than the errors that simulated orders cause in the same element.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def standing_out(problem: ProductProblem, side: Side, differing: Array, accumula
 def _times_usual(
     problem: ProductProblem, side: Side, accumulator: Format, rows: Array, columns: Array, permuted: bool = False
 ) -> Array:
-    """Return the errors of the given elements, each divided by its largest error in the simulated orders."""
+    """Return the error of each given element, divided by the largest error of this element in the simulated orders."""
     usual = order_errors(problem, side.rounded_to, accumulator, (rows, columns)).max(axis=0)
     with np.errstate(all="ignore"):
         error = np.abs(problem.totals.error(side.values))[rows, columns]
@@ -95,10 +95,10 @@ def _times_usual(
 
 
 def outlying_lines(problem: ProductProblem, sides: tuple[Side, Side], i: int) -> tuple[DiagnosedCause, bool] | None:
-    """Return the rows or columns with much larger errors than all others, if no simulated order makes such errors.
+    """Return, as a cause, the rows or columns with far larger errors than all other rows or columns; otherwise None.
 
-    The second value says whether these rows or columns are certainly wrong. Every single error is assumed to be within
-    the rounding error bound.
+    No simulated order of addition causes such errors. The second value says whether these rows or columns are certainly
+    wrong. Every single error is assumed to be within the rounding error bound.
     """
     accumulator = own_accumulator(sides[i].rounded_to)
     sigma = problem.noise(accumulator).sigma(problem.totals)
@@ -136,8 +136,8 @@ def few_wrong(
     """Return the wrong elements of each result as causes, if only a few elements or a region differ.
 
     `few` maps the name of a result to the mask of its differing elements; a result without a mask is skipped. Elements
-    are wrong if no order of addition explains their errors, and if the errors of the other result are not larger there.
-    `others` describes all other elements.
+    are wrong if no order of addition explains their errors, and if the errors of the other result are not larger in
+    these elements. `others` describes all other elements.
     """
     causes = []
     errors = [np.abs(problem.totals.error(side.values)) for side in sides]
@@ -182,9 +182,9 @@ def are_rough(problem: ProductProblem, side: Side) -> float:
 
 
 def are_lone(differing: Array) -> bool:
-    """Return whether at most three elements differ, and whether no tile at an edge explains their positions.
+    """Return whether at most three elements differ, and no tile at an edge explains their positions.
 
-    The elements must lie in different rows and columns, and none of them in the last four rows or columns.
+    The elements must lie in different rows and columns, and none of them may be in the last four rows or columns.
     """
     rows, columns = np.nonzero(differing)
     if len(set(rows.tolist())) < rows.size or len(set(columns.tolist())) < columns.size:
@@ -229,8 +229,8 @@ def beyond_orders(problem: ProductProblem, side: Side, differing: Array) -> tupl
 def stand_apart(problem: ProductProblem, side: Side, differing: Array, doubtful: Array) -> bool:
     """Return whether few elements differ, or whether the largest doubtful error is far above all other errors.
 
-    Errors are compared in sigmas. If many elements differ and the doubtful errors are not far above the others, an
-    order that was not simulated is likelier than a fault.
+    Errors are compared in units of sigma, the expected root mean square error of an element. If many elements differ
+    and the doubtful errors are not far above the others, an order that was not simulated is likelier than a fault.
     """
     sigma = problem.noise(own_accumulator(side.rounded_to)).sigma(problem.totals)
     with np.errstate(all="ignore"):
@@ -242,10 +242,10 @@ def stand_apart(problem: ProductProblem, side: Side, differing: Array, doubtful:
 def _times_of_likely(
     problem: ProductProblem, side: Side, differing: Array, accumulator: Format, permuted: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Return the row and column indices of the differing elements that have the largest errors relative to sigma.
+    """Return the rows, the columns and the relative errors of the differing elements with the largest errors.
 
-    Sigma is the expected root mean square error of an element. The third value is the result of `_times_usual` for
-    these elements.
+    The elements are chosen by their errors relative to sigma, the expected root mean square error. The returned errors
+    are relative to those of simulated orders (see `_times_usual`).
     """
     rows, columns = np.nonzero(differing & side.finite & problem.known)
     if not rows.size:

@@ -104,7 +104,7 @@ class Drift(Record):
 
 
 def drift_of(view: View) -> Drift:
-    """Return three fits of the errors of a result. Every error should be within the rounding error bound."""
+    """Return three fits of the errors of a result, which are assumed to be within the rounding error bound."""
     totals = view.totals
     error, exact = totals.error(view.values), totals.product
     with np.errstate(all="ignore"):
@@ -149,8 +149,9 @@ def different_along(numbers: Array, axis: int) -> Array:
 def _spread(error: Array, weight: Array) -> float:
     """Return the weighted mean square error, without the largest errors, which may be faults.
 
-    The result is the larger of two estimates. The first is the value for normal errors with the same median. This value
-    is too small if half of the sums are exact. The second is the mean of the squares without the largest 2 %.
+    The result is the larger of two estimates. The first is the mean square of normally distributed errors whose
+    weighted squares have the same median. This estimate is too small if half of the sums are exact. The second is the
+    mean of the squares without the largest 2 %.
     """
     squares = np.sort((error * error * weight)[weight > 0])
     usual = squares[: squares.size - int(_OUTLYING * squares.size)]
@@ -160,7 +161,7 @@ def _spread(error: Array, weight: Array) -> float:
 def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str, bool] | None:
     """Return a fault that only the mean errors of the first result show, or None.
 
-    The tuple holds the name of the fault, its evidence, and whether it is certain.
+    The fault is given as a tuple: its name, its evidence, and whether it is certain.
     """
     found = []
     for axis, words in ((0, "column"), (1, "row")):
@@ -234,7 +235,7 @@ def is_apart(one: SampledModel) -> bool:
 
 
 def is_function_of_product(view: View) -> bool:
-    """Return whether the result is a nonlinear function of the product, either one for all rows or one for each row.
+    """Return whether the result is a nonlinear function of the product: one function for all rows, or one for each.
 
     If the values of such a result are sorted by the product, neighbours differ little, although the values are far from
     the best straight line.
@@ -270,7 +271,8 @@ def are_exact(view: View, wrong: Array) -> bool:
 def are_among_others(view: View, wrong: Array) -> bool:
     """Return whether at least as many numbers are right as wrong. Zeros do not count as right.
 
-    If fewer are right, there is no evidence that the result is a product of these inputs with a few wrong elements.
+    If fewer numbers are right than wrong, there is no evidence that the result is a product of these inputs with a few
+    wrong elements.
     """
     return bool(view.right(wrong).sum() >= wrong.sum())
 
@@ -352,9 +354,9 @@ def place_bits(view: View, wrong: Array) -> float:
 
 
 def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
-    """Return a factor or bias that fits at least as well as a model, or None if neither does.
+    """Return the text of a factor or bias that fits at least as well as a model; None if there is none.
 
-    The second value says whether the model fits equally well.
+    The text comes with a second value, which is True if the model fits equally well.
     """
     totals = view.totals
     with np.errstate(all="ignore"):
@@ -385,7 +387,8 @@ def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
 def _predicts_means(view: View, product: Array, drift: Drift, axis: int) -> bool:
     """Return whether a model gives the different mean errors of many columns (axis 0) or rows (axis 1).
 
-    A bias fits them with one free number per line, but the model has no free numbers. So the model is likelier.
+    A bias has one free number per column or row to fit these mean errors, but the model has no free numbers. So the
+    model is likelier than a bias.
     """
     means = drift.means[axis]
     if means.size < _FEW:

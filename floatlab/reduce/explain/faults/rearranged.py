@@ -2,8 +2,8 @@
 
 A rearranged product adds other numbers than the terms x·y of an element. Examples are FFTs, Winograd's convolutions,
 prefix sums, and products in which the means of the inputs are multiplied and added separately. The errors are then
-proportional to norms of whole rows, columns or matrices. So small elements have larger errors than any order of
-addition causes, and look wrong.
+proportional to norms of whole rows, columns or matrices. Therefore, the errors of small elements are larger than any
+order of addition causes, and these elements look wrong.
 
 Two explanations of all errors are compared by their likelihoods: conventional sums with some wrong elements, and a
 rearranged product without wrong elements.

@@ -53,7 +53,7 @@ def sums_in(problem: ProductProblem, format: Format) -> tuple[Array, Array, Arra
 
 
 def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array | None:
-    """Return the product computed by serial sums in which every step is rounded to a format.
+    """Return the product of the inputs, computed by serial sums in which every step is rounded to a format.
 
     Return None in three cases: the product differs from the result in most elements; the product is too large to be
     simulated; the product has too few elements or terms for equal bits to be evidence.
@@ -66,7 +66,7 @@ def whole_sums_in(problem: ProductProblem, side: Side, format: Format) -> Array 
 
 
 def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
-    """Return whether a result, plotted against the product, has the slope of sums in a narrow format.
+    """Return whether a result, plotted against the exact product, has the slope of sums in a narrow format.
 
     The error bound of these sums is too large to exclude other causes. The slope of such sums is about 1, or less if
     serial sums stop growing. A function of the product, such as tanh, has an even smaller slope.
@@ -184,7 +184,7 @@ class ShiftRivals:
         return left > _VARIED * spread
 
     def _is_alike(self, shift: Array, made: Array) -> bool:
-        """Return whether sums with the errors `made` may look like the shift."""
+        """Return whether the errors `made` of simulated sums are similar enough to the shift to explain it."""
         noise = self.problem.noise(self.grid.accumulator)
         with np.errstate(all="ignore"):
             sigma = noise.sigma(self.totals) + half_ulp(self.values, self.side.rounded_to) * self.grid.is_narrow
@@ -242,7 +242,7 @@ class ShiftRivals:
 
 
 def _power_above(numbers: Array, axis: int) -> Array:
-    """Return for each row or column a power of two that exceeds all magnitudes in it."""
+    """Return, for each row or column, a power of two that exceeds all its magnitudes."""
     most = np.abs(numbers).max(axis=axis, keepdims=True)
     made: Array = np.ldexp(1.0, np.frexp(np.where(most == 0, 1.0, most))[1])
     return made

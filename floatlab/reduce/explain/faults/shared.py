@@ -8,14 +8,14 @@ In most products, the rounding errors of the elements are independent. In rearra
 - If the mean m of the columns of y is multiplied separately, as in x @ (y - m) + x @ m, all elements of row i have the
   rounding error of element i of x @ m.
 - Winograd's algorithm for inner products adds (x1 + y2)·(x2 + y1) for each pair of terms. It subtracts the sum of all
-  x1·x2 from each row, and the sum of all y1·y2 from each column. A row or a column shares the rounding error of this
-  sum (S. Winograd, *A new algorithm for inner product*, IEEE Transactions on Computers C-17, 1968).
+  x1·x2 from each row, and the sum of all y1·y2 from each column. All elements of a row or a column share the rounding
+  error of this sum (S. Winograd, *A new algorithm for inner product*, IEEE Transactions on Computers C-17, 1968).
 
 Such errors look like a bias. They are as large as the rounding error of one product. This product is the mean row of x
 times a column of y in the first case, a row of x times m in the second case, and a row or a column times itself in the
 third case. A bias is certain only if it is larger than these errors.
 
-If all rows of x are alike, or all columns of y, any change of the other input looks like a bias or a factor.
+If all rows of x are alike, or all columns of y are alike, any change of the other input looks like a bias or a factor.
 """
 
 from __future__ import annotations
@@ -126,11 +126,11 @@ def _significance(numbers: Array) -> float:
 
 
 def may_be_shared(view: View, x: Array, y: Array, shift: Array, axis: int, is_factor: bool = False) -> bool:
-    """Return whether the errors that elements share in a rearranged product may be as large as a shift.
+    """Return whether a shift is small enough to consist of errors that the elements of a rearranged product share.
 
-    `shift` has the errors that a bias or a factor would cause. The mean of each column (axis 0) or of each row (axis
-    1) is compared with the size of the shared errors. If `is_factor` is true, the shift is one factor, and the means
-    of all columns count as errors in the same direction.
+    `shift` has the errors that a bias or a factor would cause. The mean of each column (axis 0) or of each row (axis 1)
+    is compared with the size of the shared errors. If `is_factor` is true, the shift comes from one factor for all
+    elements. The signs of the columns' means are then ignored, as if all signs were equal.
 
     >>> from floatlab.reduce.explain.noise import multiply_exactly, noise_of
     >>> from floatlab.formats import parse_format
@@ -217,11 +217,11 @@ def _sigma(view: View, row: Array, y: Array) -> Array:
 
 
 def fits_any_change(problem: ProductProblem, factor: float | Array, axis: int | None, right: Array) -> bool:
-    """Return whether a factor, or one number per column or row, would explain any change of the inputs.
+    """Return whether a factor or a bias would explain every change of the inputs, and is therefore no evidence.
 
-    The factor may be one number or one per line. A bias has one number per column (axis 0) or per row (axis 1). They
-    explain any change of y if all rows of x are alike, except rows whose elements are mostly not `right`. The same is
-    true of changes of x and the columns of y.
+    The factor may be one number or one per line. A bias has one number per column (axis 0) or per row (axis 1). If all
+    rows of x are alike, every change of y looks like such a factor or bias. Rows of x are left out of this comparison
+    if most elements in their rows of the result are not `right`. The same applies to changes of x and the columns of y.
     """
     inputs = problem.x, problem.y.T
     kept = [right.mean(axis=1) > 0.5, right.mean(axis=0) > 0.5]

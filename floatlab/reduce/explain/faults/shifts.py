@@ -87,7 +87,7 @@ class ShiftFinder:
         return best
 
     def bias(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Return the fault if a bias explains all errors: one number added to each column or to each row. Else None."""
+        """Return the fault if a bias explains all errors: one number added to each column or to each row; else None."""
         error, room, sigma = view.errors(product)
         if not np.isfinite(error[view.usable]).all() or self._needs_none(view, product):
             return None
@@ -143,7 +143,7 @@ class ShiftFinder:
     def scale(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the fault if one factor of all elements explains all errors, or else None.
 
-        The fault has no name if truncating sums also explain the errors.
+        The name of the fault is empty if sums that are rounded toward zero also explain the errors.
         """
         exact = view.totals.product if product is None else product
         if is_flat(np.abs(exact)):
@@ -189,10 +189,11 @@ class ShiftFinder:
         return Fault(name, (), (("factor", f"{float(factor[0, 0]):.9g}"),), wrong, left)
 
     def combined(self, view: View, narrow: Sequence[View]) -> tuple[Fault, ...] | None:
-        """Return the faults if a factor, a bias or both explain all errors, except in some wrong elements. Else None.
+        """Return the faults if a factor, a bias or both explain all errors, except those of some wrong elements.
 
-        `view` has the error bounds of the usual accumulator, and the views in `narrow` have those of narrower sums. A
-        factor or bias is rejected if an element that counts as wrong is within the larger bounds of narrower sums.
+        `view` has the error bounds of the usual accumulator, and the views in `narrow` have the larger error bounds of
+        sums in narrower formats. A factor or bias is rejected if the error of a wrong element is within these larger
+        bounds. Return None if no factor or bias is left.
         """
         if self._needs_no_shift(view):
             return None
@@ -267,7 +268,7 @@ class ShiftFinder:
     def _estimated(
         self, view: View, values: Array, factor: float | Array, axis: int | None, refined: bool
     ) -> tuple[float | Array, Array]:
-        """Return a factor and a bias that fit most elements; `factor` is the first estimate of the factor.
+        """Return a factor and a bias that fit as many elements as possible. `factor` is the first estimate.
 
         If `refined` is true, both are estimated alternately, because an error in one of them changes the other.
         """

@@ -2,8 +2,8 @@
 
 Both results are within the bound of the product, so only the pattern of their errors can show a fault: a few elements
 differ, a row or column has larger errors than all others, or a mean error is significant. Usually, the results differ
-because they were added in different orders. A fault is claimed only if no order causes such a pattern. An order of
-addition is named as the cause only if simulated orders cause this pattern, too.
+because their terms were added in different orders. A fault is claimed only if no order causes such a pattern. An order
+of addition is named as the cause only if simulated orders cause this pattern, too.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ class SmallFaults:
     def _fast(self, claim: Claim) -> Claim | None:
         """Return the claim, unless a result may be a fast or rearranged product, whose errors look like faults.
 
-        If a result may be such a product, return a claim with the status "unknown" instead. If the result certainly is
-        such a product, its errors are rounding errors. If it is a fast product, return a claim that names the
-        algorithm. For a product that was rearranged in any other way, return None.
+        If a result may be such a product, return a claim with the status "unknown" instead. If the result is certainly
+        a fast product, return a claim that names the algorithm. If the result is certainly a product that was
+        rearranged in any other way, return None, because its errors are rounding errors.
         """
         names = {each.name for each in claim.causes}
         if claim.status == "bug" and names <= {"elements", "region"}:
@@ -122,7 +122,7 @@ class SmallFaults:
     def _few(self) -> Claim | None:
         """Return a claim if a few elements are wrong, and all others are right bit for bit.
 
-        Other elements are right if they are equal in both results, or if a replayed order gives them.
+        An element counts as right if it is equal in both results, or if a replayed order gives it.
 
         If only one to three elements differ and may be wrong, the status of the claim is "unknown".
         """

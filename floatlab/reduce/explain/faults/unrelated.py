@@ -1,4 +1,4 @@
-"""Recognise a result that is not the product, because its errors are too large or it correlates too little."""
+"""Recognise results that are not the product: their errors are too large, or their correlation with it is too small."""
 
 from __future__ import annotations
 
@@ -89,8 +89,9 @@ def unrelated_share(view: View, some: Array | bool = True) -> float:
     """Return how little a result depends on the product: from 0 (related) to 1 (unrelated).
 
     This is the larger of two numbers. The first is the share of elements, among those in the mask `some`, whose errors
-    are too large to come from rounded inputs. These errors are measured from the multiple of the product that fits the
-    result best. The second number is 1 − |r|, where r is the correlation between the whole result and the product.
+    are too large to come from rounded inputs. Here, an error is the difference from the multiple of the product that
+    fits the result best. The second number is 1 − |r|, where r is the correlation between the whole result and the
+    product.
     """
     totals, usable = view.totals, view.usable & some
     usable = usable & (totals.squares > 0) if (usable & (totals.squares > 0)).any() else usable
@@ -103,13 +104,13 @@ def unrelated_share(view: View, some: Array | bool = True) -> float:
 
 
 def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
-    """Return a result's correlation with the product, and a lower limit, if the correlation is below this limit.
+    """Return, as evidence, a result's correlation with the product, if this correlation is implausibly small.
 
-    Otherwise return an empty tuple. The limit is the smallest plausible correlation. Results of quantised inputs and of
-    partial sums in bfloat16 are correlated with the product even if their errors are as large as the product. The
-    correlation is clearest in rows and columns of large numbers, so a second attempt gives such rows and columns more
-    weight. Quantisation with one scale may turn almost all inputs into zeros. This case is ignored if many numbers of
-    the result are not zero.
+    The evidence also has the smallest plausible correlation. If the correlation is large enough, return an empty tuple.
+    Results of quantised inputs and of partial sums in bfloat16 are correlated with the product even if their errors are
+    as large as the product. The correlation is clearest in rows and columns of large numbers, so further attempts give
+    such rows and columns more weight. Quantisation with one scale may turn almost all inputs into zeros. This case is
+    ignored if many numbers of the result are not zero.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     values, exact = side.values[index], sample.product
@@ -137,7 +138,7 @@ def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
 def _keeps_large_numbers(values: Array, exact: Array, size: Array) -> bool:
     """Return whether most numbers are zero, and the other numbers are correlated with the product.
 
-    Quantisation with one scale for all inputs has this effect if their rows or columns are badly scaled.
+    Quantisation with one scale per input has this effect if rows or columns of the inputs have very different sizes.
     """
     kept = values != 0
     if kept.sum() < ENOUGH or share_of(kept) > _UNRELATED:
@@ -147,7 +148,7 @@ def _keeps_large_numbers(values: Array, exact: Array, size: Array) -> bool:
 
 
 def _without_lines(values: Array) -> Array:
-    """Subtract the means of rows and columns from the values, or the mean of all if there is one row or column."""
+    """Subtract the means of rows and columns from the values; in a single row or column, subtract its mean."""
     if 1 in values.shape:
         return np.asarray(values - values.mean())
     less: Array = values - values.mean(axis=0) - values.mean(axis=1, keepdims=True) + values.mean()
@@ -157,8 +158,8 @@ def _without_lines(values: Array) -> Array:
 def _without_factors(values: Array) -> Array:
     """Return the values minus (mean of the row) · (mean of the column) / (mean of all values).
 
-    If all terms are positive, each sum is roughly a number of its row times a number of its column, even if the terms
-    are in a wrong order.
+    If all terms are positive, each sum is roughly a number that belongs to its row, times a number that belongs to its
+    column. This is true even if the terms are in a wrong order.
     """
     return np.asarray(values - np.outer(values.mean(axis=1), values.mean(axis=0)) / values.mean())
 

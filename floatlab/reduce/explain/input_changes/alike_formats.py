@@ -1,4 +1,4 @@
-"""Inputs rounded to TF32 or to binary16: the precision is the same, so both often explain a result equally well."""
+"""Inputs rounded to TF32 or to binary16: both formats have the same precision, so both often explain a result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ def is_same_rounding(first: Model, second: Model) -> bool:
 
 
 def with_formats(causes: Iterable[DiagnosedCause], side: str, formats: Sequence[str]) -> tuple[DiagnosedCause, ...]:
-    """Return the causes. If a cause says that inputs of the result `side` were rounded, it names the given formats."""
+    """Return the causes, with other formats in each cause that says that the inputs of the result `side` were rounded.
+
+    The new format is the names in `formats` that are in ALIKE, joined by "or".
+    """
     named = " or ".join(name for name in ALIKE if name in formats)
 
     def renamed(cause: DiagnosedCause) -> DiagnosedCause:

@@ -1,4 +1,4 @@
-"""Find pairs of changes, one of each input, that explain a result. A sample of its elements is compared first.
+"""Find pairs of changes, one of each input, that explain a result. A sample of the elements is compared first.
 
 Every change is applied to sampled rows of x and columns of y. One multiplication gives the products of all pairs.
 """
@@ -59,9 +59,10 @@ class ChangePair(Record):
 def likely_pairs(
     problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None]
 ) -> tuple[list[ChangePair], int]:
-    """Return the pairs of changes that explain most elements of a sample, the likeliest first.
+    """Return two values: a list of the pairs of changes that explain a sample best, and the number of pairs compared.
 
-    The second value is the number of different pairs that were compared.
+    The likeliest pair comes first. Each pair explains at least half of the sample. Pairs with the same effect on the
+    sample count once.
     """
     rows, columns = _sample(problem)
     groups = [_grouped(*each, lines, tick) for each, lines in zip(_lined(problem), (rows, columns), strict=True)]
@@ -100,7 +101,7 @@ def likely_pairs(
 
 
 def alike_pairs(pair: ChangePair, problem: ProductProblem) -> Iterator[ChangePair]:
-    """Yield pairs that equal `pair` on the sample but not on the whole inputs, the simplest first."""
+    """Yield pairs that change the sample as `pair` does, but the whole inputs in another way, the simplest first."""
     groups, effects = [], []
     for one, alike, (matrix, _) in zip(pair.changes, pair.alike, _lined(problem), strict=True):
         others = sorted((each for each in alike if each is not one), key=lambda each: each.weight)
@@ -115,7 +116,7 @@ def alike_pairs(pair: ChangePair, problem: ProductProblem) -> Iterator[ChangePai
 
 
 def single_changes(pair: ChangePair) -> list[Model]:
-    """Return the two models that make only one change of a pair; none if the pair consists of one change."""
+    """Return two models, each with only one change of a pair; an empty list if the pair has only one change."""
     first, second = pair.changes
     if not (first.name and second.name):
         return []
@@ -174,9 +175,9 @@ def _sample(problem: ProductProblem) -> tuple[Array, Array]:
 
 
 def _grouped(matrix: Array, format: Format, lines: Array, tick: Callable[[], None]) -> list[_Group]:
-    """Return the changes of an input, grouped by the numbers that they give in some of its lines.
+    """Return the changes of an input, grouped by the numbers that they give in the rows `lines`.
 
-    Changes that give NaN or infinity in these lines are left out.
+    Changes that give NaN or infinity in these rows are left out.
     """
     found: dict[bytes, _Group] = {}
     for change in changes_of(matrix, format):
@@ -189,7 +190,7 @@ def _grouped(matrix: Array, format: Format, lines: Array, tick: Callable[[], Non
 
 
 def _products(groups: list[list[_Group]], problem: ProductProblem, rows: Array, columns: Array) -> Array:
-    """Return the products of all pairs: the axes are the change of x, the row, the change of y, and the column."""
+    """Return the products of all pairs, in an array with these axes: change of x, row, change of y, column."""
     left, right = (np.concatenate([each.lines for each in some]) for some in groups)
     made: Array = (left @ right.T).reshape(len(groups[0]), len(rows), len(groups[1]), len(columns))
     if problem.has_bias:

@@ -1,4 +1,4 @@
-"""Whether a model of the inputs explains a result better than the best of many wrong models would by chance."""
+"""Decide whether a model of the inputs explains a result better than the best of many wrong models would by chance."""
 
 from __future__ import annotations
 
@@ -42,19 +42,21 @@ def is_telling(view: View, product: Array, tried: int = 0) -> bool:
 
 
 def gives_numbers(view: View, product: Array) -> bool:
-    """Return whether a model's product, once rounded, gives numbers of the result that the plain one does not give."""
+    """Return whether a model's rounded product has numbers of the result that the rounded exact product lacks."""
     rounded = [np.asarray(quantize(each, view.format), np.float64) for each in (view.totals.product, product)]
     missed, left = (view.usable & (each != view.values) for each in rounded)
     return evidence_bits(view, missed & ~left, view.format) > BITS_OF_SUMS + BITS_EACH * int(left.sum())
 
 
 def _bits_of_places(view: View, product: Array) -> float:
-    """Return the evidence, in bits, for a model whose changes explain each element, but not if they are exchanged.
+    """Return the evidence, in bits, for a model whose changes of the product explain every element.
+
+    The evidence is larger, the fewer elements the same changes explain after they are exchanged among the elements.
 
     Changes that are exchanged among the elements are as large as those of the model, but are as unrelated to the result
-    as those of a wrong model. If they leave the share p of the elements right, a wrong model leaves n independent
-    elements right with a probability of pⁿ. The evidence is 0 if the model leaves an error. An m×n product counts as at
-    most m + n independent elements, because the errors along a row or a column may be correlated.
+    as those of a wrong model. If the exchanged changes leave the share p of the elements right, a wrong model leaves n
+    independent elements right with a probability of pⁿ. The evidence is 0 if the model leaves an error. An m×n product
+    counts as at most m + n independent elements, because the errors along a row or a column may be correlated.
     """
     size, usable = view.totals.size, view.usable & (view.totals.size > 0)
     if not usable.any() or view.fit(product).wrong.any():

@@ -28,7 +28,10 @@ _SIMILAR = 0.02  # rows a and b are similar if ‖a − b‖² is at most this s
 def fault_beside(
     problem: ProductProblem, side: Side, model: Model, accumulator: Format, tick: Callable[[], None]
 ) -> Fault | None:
-    """Return the fault that a model's product leaves in a result: moved rows or columns, or missing terms; or None."""
+    """Return the fault that remains in a result besides a model: moved rows or columns, or missing terms.
+
+    Return None if there is no such fault.
+    """
     if model.changes is None:
         return None
     changed = _problem(problem, side, _changed(problem, model))
@@ -70,7 +73,11 @@ def models_with_fault(
 
 
 def _may_be_moved(values: Array, product: Array, places: Array) -> bool:
-    """Return whether most rows of a result, from `places`, are similar to rows of the product, some to other rows."""
+    """Return whether the rows at `places` of a result may be moved rows of the product.
+
+    This is the case if most of these rows are similar to some row of the product, and many of them are most similar to
+    the product's row at another position.
+    """
     with np.errstate(all="ignore"):
         sizes = (values * values).sum(axis=1)[:, None] + (product * product).sum(axis=1)
         apart = (sizes - 2 * values @ product.T) / np.where(sizes > 0, sizes, 1.0)

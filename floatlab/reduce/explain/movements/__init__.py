@@ -1,1 +1,1 @@
-"""Results whose elements are in other places: permuted rows and columns, and transposed results."""
+"""Recognise results whose elements are at other positions: permuted rows and columns, and transposed results."""

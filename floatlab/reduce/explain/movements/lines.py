@@ -65,7 +65,7 @@ def _fault(name: str, to: Array, wrong: Array) -> Fault:
 def _places(values: Array, exact: Array) -> Iterator[tuple[Array, Array]]:
     """Yield three assumptions: only the rows of a result were moved, only its columns, or both.
 
-    Each item has the index of the product's row for each row of the result, and the same for the columns.
+    Each item has two arrays: for each row of the result, the index of the product's row, and the same for columns.
     """
     rows, columns = (np.arange(count) for count in values.shape)
     yield matched(values, exact), columns

@@ -2,7 +2,7 @@
 
 A *reading* is the assumption that the result or some factors are transposed. The correlation between result and product
 is computed with and without this assumption. If the assumption makes the correlation far better, the result is
-explained again in this reading, like any other result. So all choices of precision are tried.
+explained again in this reading, like any other result. In this way, all choices of precision are tried.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ Reading = tuple[Fault, ProductProblem, Side, Array]
 
 
 def readings(problem: ProductProblem, side: Side, view: View, differing: Array, wrong: Array) -> Iterator[Reading]:
-    """Yield the likely readings: for each, a fault, and the problem, the result and `differing` in this reading.
+    """Yield the assumptions ("readings") that are likely: which of the result, x and y are transposed.
+
+    Each item has a fault, and the problem, the result and the mask `differing` after they are transposed accordingly.
 
     If the user gave a bias, it is the last term of each sum, so no input can be transposed.
     """
@@ -54,9 +56,10 @@ def readings(problem: ProductProblem, side: Side, view: View, differing: Array, 
 
 
 def _is_closer(found: float, off: float) -> bool:
-    """Return whether the correlation `found` is high, and whether 1 − `found` is far smaller than `off`.
+    """Return whether the correlation `found` is high, and 1 − `found` is far smaller than `off`.
 
-    `found` belongs to a reading, and `off` is 1 minus the correlation without this reading.
+    `found` is the correlation if a matrix is assumed to be transposed, and `off` is 1 minus the correlation without
+    this assumption.
 
     If there are too few elements, both correlations count as 1, so the result is False.
     """

@@ -316,7 +316,7 @@ def _conv2d(x: Source, y: Source, text: str) -> LabelledAxes:
 def _windows(x: Source, y: Source, settings: _Windows) -> Array:
     """Return the window of x at each position of the kernel, as a view of x or of a padded copy.
 
-    Its axes are (…, channels, height, width, kernel height, kernel width).
+    The axes of the returned array are (…, channels, height, width, kernel height, kernel width).
     """
     dilation, padding, kernel = settings.dilation, settings.padding, y.codes.shape[-2:]
     spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]

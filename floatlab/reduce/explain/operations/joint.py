@@ -259,9 +259,9 @@ class _JointDiagnosis:
         return cast("tuple[Place, ...]", tuple(moved))
 
     def _axes(self, name: str) -> tuple[int, ...]:
-        """Return the axes of the result along which rows or columns were moved, if `name` is such a cause.
+        """Return the axes of the result along which rows or columns were moved, if the cause `name` says so.
 
-        The tuple is empty for other causes, and for a result that is a matrix.
+        The tuple is empty for all other causes, and for a result that is a matrix.
         """
         if name not in _SWAPPED or len(self.products.shape) == 2:
             return ()
@@ -309,7 +309,7 @@ class _JointDiagnosis:
         return tuple(found)
 
     def _source_of(self, result: Source, number: int, exact: list[tuple[Array, Array]]) -> int | None:
-        """Return the number of the product that a result has at position `number`, or None if no product fits.
+        """Return the number of the product that a result holds at position `number`; None if no product fits.
 
         If several products fit, product `number` is preferred.
         """

@@ -349,7 +349,8 @@ def _ones(source: Source, shape: tuple[int, int], axis: int) -> Source:
 def _beside(source: Source, bias: Source, axis: int) -> Source:
     """Return a factor with a bias as its last row or column.
 
-    The format is that of the factor if it holds all numbers of the bias. Otherwise it is the common format of both.
+    The format of the factor is kept if it can represent all numbers of the bias. Otherwise, the common format of both
+    is used.
     """
     format = source.format
     if bias.format != format and not _holds_all(bias, format):

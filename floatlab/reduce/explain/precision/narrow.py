@@ -56,8 +56,8 @@ class Replay(Individual):
     def misses(self, values: Array) -> Array:
         """Return the mask of the elements in which this computation differs from the result `values`.
 
-        A few differences do not count if `values` lies between the bounds `ends` there, because a partial sum close to
-        a tie may be rounded up or down.
+        A difference does not count if the element of `values` lies between the bounds `ends`, because a partial sum
+        close to a tie may be rounded up or down. But if there are many such differences, all of them count.
         """
         missed: Array = self.values != values
         if self.ends is None:
@@ -81,7 +81,7 @@ class Replay(Individual):
 def best_replay(
     problem: ProductProblem, side: Side, usable: Array, wrong: Array, tick: Callable[[], None]
 ) -> tuple[Replay, Array] | None:
-    """Return the computation in a narrow format that fails in the fewest elements, and the mask of these elements.
+    """Return the computation in a narrow format that reproduces the most elements, and the mask of the other elements.
 
     Return None if no computation reproduces enough of a sample.
     """
@@ -214,7 +214,7 @@ def narrow_formats(side: Side, usual: Format) -> list[Format]:
 
 
 def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Array, Format] | None:
-    """Return the errors of a result, in sigmas, and a narrower format in which its sums may have been computed.
+    """Return the errors of a result, in sigmas, and a narrower format in which the sums may have been computed.
 
     A sigma is the expected root mean square error of sums in the narrower format.
 
@@ -241,10 +241,10 @@ def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Arr
 def partial_sums(
     problem: ProductProblem, side: Side, accumulators: tuple[Format, ...], tick: Callable[[], None]
 ) -> tuple[float, Model, Format] | None:
-    """Find the model that explains a result by products or partial sums in a narrower format.
+    """Find a model that explains a result: its products x·y or partial sums were rounded to a narrower format.
 
-    Return None if there is none. Otherwise, return a tuple: the median error that the model leaves (in sigmas), the
-    model, and the accumulator format.
+    Return None if no such model fits. Otherwise, return a tuple: the median error that the model leaves (in sigmas, the
+    expected root mean square errors), the model, and the accumulator format.
     """
     alive = [np.asarray((side != 0).any(axis=axis)) for axis, side in ((1, problem.x), (0, problem.y))]
     rows, columns = (each[some[each]] for each, some in zip((problem.rows, problem.columns), alive, strict=True))

@@ -41,7 +41,7 @@ _SPARE = 3  # a rounding to fewer bits is recognised if at least this many trail
 
 
 def other_roundings(side: Side, view: View, product: Array | None = None) -> Iterator[tuple[Evidence, Array]]:
-    """Yield possible final roundings of a product, by default the exact one.
+    """Yield possible final roundings of `product`, which is the exact product by default.
 
     Each item has the evidence of the rounding, and the mask of the elements that the rounding does not explain.
     """
@@ -81,10 +81,10 @@ def misses_of(known: Evidence, side: Side, view: View, product: Array) -> Array:
 
 
 def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
-    """Return the final rounding that explains most elements, and the mask of the elements that it does not explain.
+    """Return the final rounding that explains the most elements, and the mask of the elements that it does not explain.
 
     A rounding other than to nearest is returned only if it explains clearly more elements than rounding to nearest.
-    Otherwise, the evidence is empty, and the mask is that of rounding to nearest.
+    Otherwise, the first value is an empty tuple, and the mask is that of rounding to nearest.
     """
     known: Evidence = ()
     best = plain = view.fit().wrong
@@ -103,13 +103,13 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
 
 
 def _bits_of_direction(view: View, known: Evidence, plain: Array, wrong: Array) -> float:
-    """Return the evidence, in bits, that right numbers give for a rounding in one direction.
+    """Return the evidence, in bits, for a rounding in one direction. The evidence is the numbers that it explains.
 
-    Rounding to nearest would round about half of the numbers in the opposite direction, so each number counts one bit.
-    Equal numbers count once. Numbers that are exact, up to the rounding errors of their sums, do not count. A number
-    that only rounding to nearest explains is evidence against the direction. The mask `plain` marks the elements that
-    rounding to nearest does not explain. The mask `wrong` marks the elements that rounding in this direction does not
-    explain.
+    Rounding to nearest would round about half of the numbers in the opposite direction, so each explained number counts
+    one bit. Equal numbers count once. Numbers that are exact, up to the rounding errors of their sums, do not count. A
+    number that only rounding to nearest explains is evidence against the direction. The mask `plain` marks the elements
+    that rounding to nearest does not explain. The mask `wrong` marks the elements that rounding in this direction does
+    not explain.
     """
     if dict(known).get("rounding") not in _ONE_WAY:
         return 0
@@ -156,7 +156,8 @@ def holds_mostly(side: Side, exact: Array) -> bool:
 def printed_digits(side: Side, totals: Totals, product: Array | None = None) -> Evidence:
     """Return, as evidence, the number of bits, decimals or digits to which all values were rounded.
 
-    The evidence is empty if the values were not rounded, or if the numbers of the product itself have as few digits.
+    The evidence is empty if the values were not rounded, or if the numbers of the product have equally few digits
+    without rounding.
     """
     exact, partial = totals.product if product is None else product, np.sqrt(totals.squares)
     usable = side.finite & np.isfinite(exact) & (side.values != 0)  # a zero does not show how many digits are kept
@@ -310,7 +311,7 @@ def _is_dyadic(values: Array, decimals: int, side: Side) -> bool:
 
 
 def _has_digits(values: Array, known: Evidence, format: Format) -> Array:
-    """Return the mask of the values that rounding to the number of decimals or digits in `known` does not change."""
+    """Return the mask of the values that stay the same when rounded to the decimals or digits that `known` gives."""
     ((what, text),), kind = known, native_dtype(format)
     with np.errstate(all="ignore"):
         if what == "decimals":

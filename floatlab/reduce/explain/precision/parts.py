@@ -26,11 +26,12 @@ Causes = tuple[DiagnosedCause, ...]
 def parts_in_another_precision(
     problem: ProductProblem, found: SideExplanation, explain: Explain, explained: dict[Place, Causes]
 ) -> SideExplanation:
-    """Return an explanation that names the precision of wrong regions, if all of them have the same precision.
+    """Return an explanation that names the precision of wrong rectangles, if all of them have the same precision.
 
-    Otherwise, `found` is returned. The function `explain` explains a rectangle as if it were a whole result. Its
-    arguments are a problem with the rows and columns of the rectangle, the rectangle, and a mask of its elements. The
-    causes that were found for a rectangle are kept in `explained`; they are empty if it has no precision of its own.
+    Otherwise, `found` is returned. The function `explain` explains a rectangle as if the rectangle were a whole result.
+    The arguments of `explain` are a problem with the rows and columns of the rectangle, the rectangle, and a mask of
+    all its elements. The causes that were found for a rectangle are kept in `explained`; they are empty if no other
+    precision explains the rectangle.
     """
     if len(found.causes) != 1 or found.status != "bug":
         return found
@@ -50,9 +51,9 @@ def parts_in_another_precision(
 
 
 def rectangles_without(wrong: Array, others: Array) -> tuple[Place, ...]:
-    """Return the rectangles of the elements in the mask `wrong` if they contain no element of the mask `others`.
+    """Return rectangles that contain all elements of the mask `wrong` and no element of the mask `others`.
 
-    Otherwise, or if one of the two masks has too few elements, return an empty tuple.
+    If there are no such rectangles, or if one of the two masks has too few elements, return an empty tuple.
     """
     places = find_places(wrong) if min(wrong.sum(), others.sum()) >= _LEAST else None
     if places is None or places.name != "region" or ((wrong | mask_of(places.where, wrong.shape)) & others).any():
@@ -61,7 +62,11 @@ def rectangles_without(wrong: Array, others: Array) -> tuple[Place, ...]:
 
 
 def _around(wrong: Array | None) -> tuple[Place, ...]:
-    """Return the rectangle around wrong elements, or () if few of its elements are wrong or it holds almost all."""
+    """Return the rectangle around all wrong elements, in a tuple.
+
+    The tuple is empty if fewer than half of the rectangle's elements are wrong, or if the rectangle covers almost the
+    whole result.
+    """
     if wrong is None or not wrong.any():
         return ()
     spans = [
@@ -74,7 +79,7 @@ def _around(wrong: Array | None) -> tuple[Place, ...]:
 
 
 def _part(problem: ProductProblem, side: Side, place: Place, explain: Explain) -> Causes:
-    """Return the causes of the errors in one rectangle if they are choices of precision for all of it, or ()."""
+    """Return the causes of the errors in one rectangle, or () if they are not choices of precision for all elements."""
     rows, columns = (slice(*span) for span in place if isinstance(span, tuple))
     codes = side.source.codes[rows, columns]
     if np.unique(side.values[rows, columns]).size < _LEAST:

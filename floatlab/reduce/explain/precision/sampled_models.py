@@ -1,4 +1,4 @@
-"""Find the models of the inputs that explain a result. A sample of its elements is compared first."""
+"""Find the models of the inputs that explain a sample of the elements of a result."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def _sampled(
 def far_replay(
     problem: ProductProblem, side: Side, view: View, options: list[SampledModel], tick: Callable[[], None]
 ) -> tuple[tuple[Fault, ...], Model] | None:
-    """Return a computation that gives the result bit for bit, although errors exceed the rounding error bound.
+    """Return a computation that gives the result bit for bit, even if the errors exceed the rounding error bound.
 
-    The tuple holds its causes and the model of the inputs. Return None if no computation is found, if the errors are
-    about as large as the product, or if the result has too few numbers to be evidence.
+    The computation is returned as a pair: its causes, and the model of the inputs. Return None if no computation is
+    found, if the errors are about as large as the product, or if the result has too few numbers to be evidence.
     """
     own, into = own_accumulator(side.rounded_to), side.rounded_to
     error, size = np.abs(view.totals.error(view.values))[view.usable], view.totals.size[view.usable]

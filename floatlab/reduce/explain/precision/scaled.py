@@ -31,7 +31,7 @@ _NEARER = 0.05  # with the right scale, the median error is less than this share
 
 
 def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Model | None:
-    """Return the model whose scale explains nearly the whole error of a sample of elements; None without one."""
+    """Return the FP8 model whose scale explains nearly the whole error in a sample; None if no scale does."""
     lines = [(each[0], (side.values != 0).sum(axis=each[1])) for each in ((problem.rows, 1), (problem.columns, 0))]
     rows, columns = (which[np.argsort(-count[which], kind="stable")[:_LINES]] for which, count in lines)
     x, y, index = problem.x[rows], problem.y[:, columns], np.ix_(rows, columns)
@@ -80,7 +80,7 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
 
 
 def is_factor_alone(view: View, fault: Fault) -> bool:
-    """Return whether a fault is a factor that explains the result even without the model with which it was found."""
+    """Return whether a fault is a factor that explains the result without the model with which the factor was found."""
     if fault.name != "scale":
         return False
     error, room, sigma = view.errors(None, float(dict(fault.evidence)["factor"]))
