@@ -117,7 +117,7 @@ class FilePicker(Picker):
         self._error = ""  # why the last folder or file could not be listed
 
     def on_mount(self) -> None:
-        """List the folder or the file in which to begin; if it cannot be read, list the working directory."""
+        """List the folder or the file in which to begin; if reading it fails, list the working directory."""
         super().on_mount()
         if not self._go(self._place):
             self.call_later(self._begin_here)  # after the empty list has been drawn
@@ -152,9 +152,10 @@ class FilePicker(Picker):
         return True
 
     def take(self, name: str) -> None:
-        """Open the folder with this name or, unless `whole`, the file with this name if it may have several arrays.
+        """Open the folder or the file with this name, and list its content.
 
-        For any other name, close the window and return the name.
+        A file is opened only if it may have several arrays, and not if `whole` is true. For any other name, close the
+        window and return the name.
         """
         if name == _UP:
             above = whole_path(os.path.join(self._place, os.pardir))

@@ -19,12 +19,12 @@ _FIELDS = frozenset({Role.SIGN, Role.EXPONENT, Role.IMPLICIT, Role.SIGNIFICAND})
 
 
 def _is_bits(run: Span) -> bool:
-    """Return whether a span contains bits. The names of fields have the same roles as bits, so the text decides."""
+    """Return whether a span contains bits. Names of fields have the same `role` as bits, so the text is examined."""
     return run.role in _FIELDS and bool(run.text) and not run.text.strip("01")
 
 
 class BitRow(Cells):
-    """A row of bits, drawn as on a page. Each bit is a cell, with the number of the bit (0 for the rightmost)."""
+    """A row of bits. Each bit is a cell; the number of the cell is the number of the bit (0 for the rightmost bit)."""
 
     PLACE = "On a row of bits"  # the heading in the list of keys
     DEFAULT_CSS = """
@@ -56,8 +56,9 @@ class BitRow(Cells):
     def __init__(self, *, id: str | None = None, ruler: bool = True, steady: bool = False) -> None:
         """Start empty.
 
-        If `ruler` is true, a line above the bits shows their numbers while the row has the focus. If `steady` is true,
-        the row to which edits apply always shows this line, so that nothing moves when a box gets the focus.
+        If `ruler` is true, a ruler above the bits shows the numbers of the bits while the row has the focus. If
+        `steady` is true, the row to which edits apply always shows its ruler, so that no widget moves when an input box
+        gets the focus.
         """
         super().__init__(id=id)
         self._strip: Block | None = None
@@ -112,7 +113,10 @@ class BitRow(Cells):
         return marks | ({self.cursor: CURSOR} if self.has_focus else {})
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Flip the bit under the mouse. The click event would be too late: by then, the ruler has moved the row."""
+        """Flip the bit under the mouse.
+
+        The click event comes too late: by then, the ruler has moved the row of bits.
+        """
         bit = self.cell_at(*self.place_of(event))
         if bit >= 0:
             event.stop()
@@ -124,7 +128,7 @@ class BitRow(Cells):
         event.prevent_default()
 
     def watch_has_focus(self, _has_focus: bool) -> None:
-        """Show the ruler while the row has the focus."""
+        """Show the ruler (the numbers of the bits) while the row has the focus."""
         super().watch_has_focus(_has_focus)
         # Deferred: the ruler shifts the row, and the click that gave the focus refers to the old positions.
         self.call_after_refresh(self._draw)

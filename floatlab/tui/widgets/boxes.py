@@ -25,7 +25,7 @@ def mark_valid(box: Input, valid: bool) -> None:
 
 
 def mark_answer(screen: Widget) -> None:
-    """Dim the answer of a screen exactly if a visible box is marked as invalid."""
+    """Dim the answer of a screen if a visible box is marked as invalid; otherwise, undo the dimming."""
     screen.set_class(bool(wrong_boxes(screen)), "-unread")
 
 

@@ -1,4 +1,4 @@
-"""A page with cells and a cursor, all drawn by one widget; and a table whose rows are such cells."""
+"""A widget that draws a page with cells and a cursor, and a table whose rows are the cells."""
 
 from __future__ import annotations
 
@@ -97,12 +97,12 @@ class Cells(PageView, can_focus=True):
 
     @property
     def position(self) -> object:
-        """The number of the cell under the cursor, stored for the key that goes back."""
+        """The number of the cell under the cursor. The key that goes back restores this cursor."""
         return self.cursor
 
     @position.setter
     def position(self, position: object) -> None:
-        """Move the cursor to a stored cell."""
+        """Move the cursor to the cell with a stored number."""
         self.cursor = position if isinstance(position, int) else 0
 
     def validate_cursor(self, cell: int) -> int:
@@ -177,7 +177,8 @@ class Cells(PageView, can_focus=True):
 class ColumnTable(Cells):
     """A table whose header does not scroll. It shows the first column, and as many of the other columns as fit.
 
-    If not all columns fit, those in `Table.optional` move to the end: the one that a page omits first comes last.
+    If not all columns fit, the columns in `Table.optional` move to the end. The column that a page omits first comes
+    last.
     """
 
     FROZEN = 1
@@ -251,11 +252,11 @@ class ColumnTable(Cells):
         return set_page(Page((Table(tuple(table.header[column] for column in columns), rows, right),)), 1 << 16)
 
     def watch_turned(self) -> None:
-        """Show other columns."""
+        """Draw the table again, because other columns become visible."""
         self.reset()
 
     def on_click(self, event: events.Click) -> None:
-        """On a click on the header, show the next columns; on a click in its left margin, show the previous ones."""
+        """On a click on the header, show the next columns; in the left margin of the header, show the previous ones."""
         row, column = self.place_of(event)
         if row == 0:
             self.action_turn(-1 if column < MARGIN else 1)

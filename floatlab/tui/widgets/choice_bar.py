@@ -162,7 +162,7 @@ class TabBar(ChoiceBar):
 
 
 class KeyBar(ChoiceBar):
-    """The active keys, as many as fit. It replaces Textual's footer, which is slower."""
+    """The active keys, as many as fit. The bar replaces Textual's footer, which is slower."""
 
     DEFAULT_CSS = """
     KeyBar { height: 1; padding: 0; background: $panel; color: $foreground; }
@@ -192,13 +192,13 @@ class KeyBar(ChoiceBar):
         return strip.adjust_cell_length(width).apply_style(self.rich_style)
 
     def on_mount(self) -> None:
-        """Subscribe to changes of the bindings."""
+        """Subscribe to changes of the key bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self.show_keys)
 
     def show_keys(self, screen: Screen[object]) -> None:
         """List one key for each action that is shown in the bar.
 
-        First come the keys that stop or restart a computation, then (if it is listed) the key that goes back.
+        First come the keys that stop or restart a computation. The key that goes back comes next, if it has an effect.
         """
         keys: dict[str, tuple[str, str]] = {}
         is_working = getattr(screen, "is_working", False)

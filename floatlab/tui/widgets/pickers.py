@@ -119,14 +119,14 @@ class Picker(Window[str | None]):
         self.set_focus(self.box)  # at once, so that no early key is lost
 
     def on_resize(self) -> None:
-        """Limit the height of the list to the window, so that its cursor stays visible."""
+        """Limit the height of the list to the window, so that the cursor of the list stays visible."""
         title = self.query_one("#title", Label)
         others = title.get_content_height(self.size, self.size, title.size.width or self.size.width) + _FRAME
         self.rows.styles.max_height = max(min(self.size.height * _SHARE // 100 - others, _ROWS), 1)
         self.call_after_refresh(self.rows.scroll_to_highlight)  # rows of several lines now have their places
 
     def offer(self, title: str, choices: list[Choice]) -> None:
-        """Show other choices."""
+        """Replace the title and the choices, and empty the input box."""
         self._choices = choices
         self.query_one("#title", Label).update(self.app.drawn(printable(title)))
         self.box.value = ""

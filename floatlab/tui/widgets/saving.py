@@ -70,7 +70,10 @@ class SaveWindow(Window[None]):
             self._say(f"{quoted(path)} cannot be written: {getattr(error, 'strerror', None) or error}")
 
     def _named(self, name: str) -> str:
-        """Return the name. If the user typed another ending before the suggested ending, return a.png for a.png.svg."""
+        """Return a file name without a superfluous ending: a.png for a.png.svg.
+
+        The suggested ending is dropped if the user typed another supported ending before it.
+        """
         typed, suggested = os.path.splitext(name)
         ending = os.path.splitext(self._suggestion)[1]
         has_own = suggested == ending and os.path.splitext(typed)[1].lower() in self._contents

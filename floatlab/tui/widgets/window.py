@@ -28,7 +28,7 @@ class ClosedOnce(ModalScreen[ScreenResultType]):
         return AwaitComplete()
 
     def on_screen_resume(self) -> None:
-        """Close the window now if a result came while another window was in front."""
+        """Close this window if its result came while another window was in front."""
         if self._late is not None:
             self.dismiss(*self._late)
 
@@ -56,5 +56,5 @@ class Window(ClosedOnce[ScreenResultType]):
     """
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
-        """Return the widget at a place, and the offset in its content; None if the widget has just been removed."""
+        """Return the widget at a position, and the offset in its content; None if the widget has just been removed."""
         return if_present(super().get_widget_and_offset_at(x, y))
