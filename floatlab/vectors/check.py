@@ -39,7 +39,7 @@ class Mismatch(Record):
     computed_flags: Flags
 
     def written(self, code: int, flags: Flags) -> str:
-        """Return a result and flags as they are written in a line of vectors."""
+        """Return a result and flags as a line of test vectors has them: two hexadecimal numbers."""
         return f"{code:0{digits(self.function.result)}X} {BITS_OF_FLAGS[flags]:02X}"
 
     def command(self, context: Context) -> str:

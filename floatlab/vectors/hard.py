@@ -207,8 +207,8 @@ def target_landmarks(kind: Format | Integer, target: Format | Integer | None, ma
     """Return operands for a conversion, as codes of `kind`.
 
     The operands are the numbers of the target with the codes `marks` (such as the largest number), the midpoints next
-    to these numbers, and the neighbours in `kind` of all of them. If the target is an integer type, the operands also
-    include the next integers.
+    to these numbers, and, for each of these numbers, the neighbours in `kind`. If the target is an integer type, the
+    operands also include the next integers.
     """
     found: set[int] = set()
     for mark in marks:

@@ -1,4 +1,4 @@
-"""A number as text for programs: decimals, hexadecimal, its code, and literals of C, NumPy and Python."""
+"""Write a number as text for programs: decimal, hexadecimal, as a code, or as a literal of C, NumPy or Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SUFFIXES = {"binary16": "f16", "bfloat16": "bf16", "binary32": "f", "binary64":
 
 
 def literals_of(datum: Datum) -> dict[str, tuple[str, str]]:
-    """Return the notations that denote a number exactly in its format. Each has a name, a description and the text.
+    """Return the notations that denote a number exactly in its format: by name, a description and the text.
 
     Parameters
     ----------

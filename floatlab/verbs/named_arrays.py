@@ -14,7 +14,10 @@ _OPERANDS = {"sum": (1, "one array"), "dot": (2, "two arrays"), "matmul": (2, "t
 
 
 def preset_of(operation: str, words: tuple[str, ...], name: str) -> list[object]:
-    """Return the two vectors of a preset (a named example); raises UnsupportedError."""
+    """Return the two vectors of a preset (a named example).
+
+    Raises UnsupportedError for unknown presets, for operations other than `dot`, and if `words` name arrays, too.
+    """
     if name not in PRESETS:
         known = list(PRESETS)
         raise UnsupportedError(f"--preset must be one of {', '.join(known)}, not {quoted(name)}{guess(name, known)}")
@@ -27,7 +30,7 @@ def preset_of(operation: str, words: tuple[str, ...], name: str) -> list[object]
 def operands_of(
     operation: str, words: tuple[str, ...], format: Format | None = None, model: Machine | None = None
 ) -> list[Piece]:
-    """Return the arrays that the arguments name; raises FloatlabError if their number is wrong.
+    """Return the arrays that the arguments name; raises FloatlabError if the number of arguments is wrong.
 
     If an array was read from text, its `origin` says how many values were rounded.
     """

@@ -25,7 +25,7 @@ class UsageError(FloatlabError):
 
 
 def as_typed(text: str, flag: str) -> object:
-    """Return the text itself."""
+    """Return the typed text unchanged."""
     return text
 
 
@@ -45,7 +45,7 @@ def whole(least: int, most: int) -> Reader:
 
 
 def listed(text: str, flag: str) -> tuple[str, ...]:
-    """Return the names of NAME[,NAME…]."""
+    """Return the names in a text of the form NAME[,NAME…]."""
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
         raise UsageError(f"{flag} {quoted(text)}: a name is missing between commas")
@@ -53,7 +53,7 @@ def listed(text: str, flag: str) -> tuple[str, ...]:
 
 
 def formats_named(text: str, flag: str) -> tuple[Format, ...]:
-    """Return the formats of NAME[,NAME…]."""
+    """Return the formats in a text of the form NAME[,NAME…]."""
     names = text.split(",")
     if not all(map(str.strip, names)):
         raise UsageError(f"{flag} {quoted(text)}: a format's name is missing; names look like fp16,bf16")
@@ -118,8 +118,8 @@ class Option(Record):
     forms
         The subcommands that accept the option; empty if all subcommands accept it.
     names
-        Function that accepts the values of this option and raises FloatlabError for other words. It lets an error
-        message say that an unexpected word, such as fp16, is a value of this option.
+        Function that accepts the values of this option and raises FloatlabError for other words. With this function, an
+        error message can say that an unexpected word, such as fp16, is a value of this option.
     noun
         What an error message calls a value of this option, for instance "format".
     also
@@ -167,7 +167,7 @@ class Option(Record):
         return self.names is not None and can_read(word[:64], self.names)
 
     def value_of(self, typed: object) -> object:
-        """Return the value that the typed arguments give the option.
+        """Return the value of the option for the typed arguments.
 
         The text of a single argument is converted by `read`. Several arguments become a tuple of texts.
         """
@@ -203,7 +203,7 @@ class OptionRule(Record):
 def grouped(group: str, *options: Option, part: str = "options", forms: tuple[str, ...] = ()) -> tuple[Option, ...]:
     """Return copies of the options, placed under one heading of `--help`.
 
-    An option that names no subcommands gets those in `forms`. `part` says where the values are stored.
+    An option that names no subcommands gets the subcommands in `forms`. `part` says where the values are stored.
     """
     return tuple(option.replace(group=group, part=part, forms=option.forms or forms) for option in options)
 
@@ -338,12 +338,12 @@ class ContextChoice(Record):
         return f"{self.field}-{self.value}"
 
     def holds(self, context: Context) -> bool:
-        """Return whether a context has this choice."""
+        """Return whether the field of a context has the chosen value."""
         chosen = getattr(context, self.field)
         return bool(getattr(chosen, "value", chosen) == self.value)
 
     def apply(self, context: Context) -> Context:
-        """Return the context with this choice.
+        """Return the context with the chosen value in the field.
 
         `draw` and `random_bits` get their default values if the new rounding direction ignores them.
         """

@@ -1,4 +1,4 @@
-"""Page and JSON of every kind of answer. `floatlab/__init__` registers this module as the presenter.
+"""Page and JSON of every kind of answer. This module is the renderer behind `floatlab.presenter`.
 
 Each page module is imported at its first use, so NumPy is not imported to show a derivation.
 """

@@ -200,7 +200,7 @@ class Verb(Record):
     form
         Function from the values to the subcommand; None for verbs without subcommands.
     one_format
-        The error message if several formats are named, with `{}` for their names; empty if several are allowed.
+        The error message if several formats are named, with `{}` for their names; empty if several formats are allowed.
     formats_by
         For a verb without -f: how its formats are named instead. The error message for -f ends with this text.
     validate
@@ -270,7 +270,7 @@ class Verb(Record):
         return question if self.validate is None else self.validate(question)
 
     def _check(self, option: Option, chosen: Mapping[str, object], form: str) -> None:
-        """Raise UsageError if an option would be ignored or contradicts another one."""
+        """Raise UsageError if an option has no effect or contradicts another option."""
         if form and option.forms and form not in option.forms:
             where = " ".join(option.forms)
             raise UsageError(f"{option.flag} is not an option of {self.name} {form} (only of: {where})")

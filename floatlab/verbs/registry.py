@@ -226,7 +226,7 @@ def verb_named(name: str) -> Verb:
 def answer_question(question: Question, started: Started | None = None) -> list[Answer]:
     """Return the answers to a question.
 
-    Verbs such as `show` have one answer per value, verbs such as `add` one for all values.
+    Verbs such as `show` give one answer per value. Verbs such as `add` give one answer for all values.
 
     Parameters
     ----------

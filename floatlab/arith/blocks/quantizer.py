@@ -100,7 +100,7 @@ class Quantizer:
     ) -> list[OfTensor]:
         """Return, for each block, what the method `tensor` returns.
 
-        Blocks of the same tensor, row (`by_row`) or superblock share a tensor scale. The method is called once for all
+        Blocks of the same tensor, row (`by_row`) or superblock share a tensor scale. `tensor` is called once for all
         blocks that share a tensor scale.
         """
         size = self.format.superblock or (columns if self.format.by_row else 0)
@@ -264,7 +264,7 @@ class Quantizer:
     def _integer(self, kind: Integers, scaled: Ratio, found: Rounded, index: int) -> tuple[Rounded, int, Flags]:
         """Return the rounding, the code and the flags of an element that is an integer.
 
-        The rules of libraries may give the lowest integer, such as −128 if the largest integer is 127.
+        Under the rules of libraries, an element may be the lowest integer, such as −128 if the largest integer is 127.
         """
         n, numbers = kind.magnitudes.magnitude(found.code), wider(kind.magnitudes)
         if found.overflowed and found.negative and not self.rule.is_exact:

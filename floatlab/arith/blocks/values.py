@@ -110,7 +110,7 @@ def greatest(values: Sequence[Value]) -> Value:
 def measures(values: Sequence[Value]) -> dict[str, Value]:
     """Return the variables that the formulas of a scale rule use: amax, low, high and peak of a block.
 
-    `formats.scaling` defines them. If a value is NaN, all of them are NaN.
+    `formats.scaling` defines them. If a value is NaN, all four variables are NaN.
 
     >>> {name: str(each.as_fraction()) for name, each in measures([ratio(2), ratio(-3), ratio(3)]).items()}
     {'amax': '3', 'low': '-3', 'high': '3', 'peak': '-3'}

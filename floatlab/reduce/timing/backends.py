@@ -184,11 +184,12 @@ def multiply_on(
     """Return the product of matrices a (rows, n) and b (n, columns) on every backend, with times.
 
     Both matrices have the same format: binary16, binary32, binary64 or bfloat16. `runs` products are timed after a
-    first one. `started` is called with the number of steps and the word "steps", and returns a function that counts
-    steps. A missing or failing backend does not raise an error; the result has an `Absence` for it. If
-    `keep_interrupted` is true and a round is complete, Ctrl-C only ends the timing, and the complete rounds are
-    returned. Otherwise KeyboardInterrupt propagates, as do other exceptions that are not subclasses of `Exception`.
-    Raises UnsupportedError for other matrices, for unknown backends, and for fewer than 1 run.
+    first product. `started` is called with the number of steps and the word "steps", and returns a function that counts
+    steps. A missing or failing backend does not raise an error; the result has an `Absence` for it. In each round,
+    every backend multiplies once. If `keep_interrupted` is true and at least one round is complete, Ctrl-C only ends
+    the timing, and the complete rounds are returned. Otherwise KeyboardInterrupt propagates, as do other exceptions
+    that are not subclasses of `Exception`. Raises UnsupportedError for other matrices, for unknown backends, and for
+    fewer than 1 run.
 
     >>> found = multiply_on(np.eye(2, dtype=np.float32), np.ones((2, 3), np.float32), "numpy", 2)
     >>> found.runs[0].name, found.runs[0].errors.largest, len(found.runs[0].rest.runs)

@@ -85,8 +85,8 @@ class Timing(Record):
 class Ranking(Record):
     """Timings sorted by their medians, the shortest first, and the timings that may be the fastest.
 
-    Two conditions distinguish two timings. Their medians must differ by more than the larger of their spreads. A rank
-    test over all pairs of runs (Mann and Whitney, at 2 %) must find one of them shorter.
+    Two timings are distinguished if two conditions hold: their medians differ by more than the larger spread of the
+    two, and a rank test over all pairs of runs (Mann and Whitney, at 2 %) finds the runs of one timing shorter.
     """
 
     names: tuple[str, ...]
@@ -106,13 +106,13 @@ class Ranking(Record):
 
     @property
     def difference(self) -> float:
-        """The largest difference between the medians of two candidates."""
+        """The largest difference between the medians of two candidates for the fastest timing."""
         medians = [timing.median for timing in self._of_candidates]
         return max(medians) - min(medians)
 
     @property
     def spread(self) -> float:
-        """The largest spread among the candidates."""
+        """The largest spread among the candidates for the fastest timing."""
         return max(timing.spread or 0.0 for timing in self._of_candidates)
 
     @property
@@ -177,9 +177,9 @@ def take_turns(
 ) -> dict[str, list[Found]]:
     """Measure each name once per round, in a new random order each time; return the measurements of each name.
 
-    Because of this order, other load on the machine affects all names equally, and no name always follows the same
-    other name. If `keep_interrupted` is true and a round is complete, Ctrl-C only ends the measurements. Otherwise
-    KeyboardInterrupt propagates.
+    Because of the random order, other load on the machine affects all names equally, and no name always follows the
+    same other name. If `keep_interrupted` is true and at least one round is complete, Ctrl-C only ends the
+    measurements. Otherwise KeyboardInterrupt propagates.
 
     >>> take_turns(("a", "b"), str.upper, 2)
     {'a': ['A', 'A'], 'b': ['B', 'B']}

@@ -101,7 +101,7 @@ def unlike_blocks(formats: tuple[str, str]) -> list[Block]:
 
 
 def _rules(context: Context) -> str:
-    """Describe the rounding rules that differ from the default; empty if none do."""
+    """Describe the rounding rules that differ from the default; return an empty text if there are none."""
     words = {
         f"rounds {IN_WORDS[context.rounding]}": context.rounding is not DEFAULT.rounding,
         "flushes tiny results to zero": context.flush_results,

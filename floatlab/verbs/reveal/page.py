@@ -157,7 +157,7 @@ def _arithmetic(found: Findings) -> str:
 
 
 def _fusions(fused: set[int], terms: Sequence[int]) -> str:
-    """List the terms whose products are fused, or the other terms if they form fewer ranges."""
+    """List the terms whose products are fused, or all other terms if these form fewer ranges."""
     inside, outside = ([each for each in terms if (each in fused) is wanted] for wanted in (True, False))
     if not inside or not outside:
         return f"with{'out' if outside else ''} fused multiply-add"
