@@ -138,7 +138,7 @@ class Gradients:
         return None if row is None or not np.isfinite(row[element]) else Fraction(float(row[element]))
 
     def last_given(self, steps: int) -> Array:
-        """For each weight, return the last step (from 1 to `steps`) with a nonzero gradient; 0 if there is none.
+        """Return, for each weight, the last step (from 1 to `steps`) with a nonzero gradient; 0 if there is none.
 
         Raises UnsupportedError if the gradients are a function.
 

@@ -25,8 +25,8 @@ class Learning(Answering, Individual):
     """Result of a training run: the loss at recorded steps, and the final loss in binary64.
 
     `at` has the recorded steps; 0 is the start. `losses` has the losses at these steps: the network computes the
-    outputs in its own formats, and their loss is computed in binary64. `final` is the loss of the final weights, with
-    the whole network evaluated in binary64; `final` is NaN if the run diverged.
+    outputs in its own formats, and the loss of these outputs is computed in binary64. `final` is the loss of the final
+    weights, with the whole network evaluated in binary64; `final` is NaN if the run diverged.
     """
 
     configuration: Configuration

@@ -100,8 +100,8 @@ class Trainer:
     """A resumable run: `advance` does more steps, and `change` replaces the setup between two steps.
 
     `start` is a number or a row of numbers, as text, floats or any array. `gradient` is a number, a row, a table
-    (steps, n), or a function of the weights (a float, or a float64 array) and the step number, from 0. Raises
-    UnsupportedError for a start that is not finite or overflows its format.
+    (steps, n), or a function with two arguments: the weights (a float, or a float64 array), and the step number (from
+    0). Raises UnsupportedError for a start that is not finite or overflows its format.
 
     >>> trainer = Trainer("1.125", "0.00041999", setup=Setup("fp16", master="fp32"))
     >>> trainer.advance(101)
@@ -144,7 +144,7 @@ class Trainer:
     recurrence: Recurrence
 
     def _install(self, setup: Setup, is_new: bool) -> None:
-        """Build the program of a setup. If `is_new`, its rows start anew; else they keep their current numbers."""
+        """Build the program of a setup. If `is_new`, its rows start anew; otherwise the rows keep their numbers."""
         keeps_scale = not is_new and setup.scaling == self.setup.scaling
         program = Program.of(setup, self.optimizer)
         recurrence = Recurrence(program.names, program.stages, self.lane)

@@ -85,7 +85,7 @@ class Reference:
         return columns[0] if self._wide.is_scalar else np.stack(columns, axis=1)
 
     def moves_after(self, last: Array, steps: int) -> Array:
-        """For each weight, return whether the reference changes it in a step after `last`, up to step `steps`.
+        """Return, for each weight, whether the reference changes this weight after step `last`, up to step `steps`.
 
         `last` is an array with a step for each weight.
         """
@@ -135,7 +135,7 @@ class Trajectory(Record):
 
 @methods_in_default_mode
 class Training(Answering):
-    """A comparison of remedies: a trainer for each remedy, and the reference. All do the same steps.
+    """A comparison of remedies: a trainer for each remedy, and a reference. The reference does the same steps.
 
     `trainers` are in the order of the remedies; `runs` has the recorded weights of each trainer; `lines` is the table
     of results.
