@@ -38,9 +38,9 @@ def blocks_of(plan: Plan) -> list[tuple[int, int]]:
 
 
 def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
-    """Return a plan that combines the same blocks as another plan.
+    """Return a plan that combines blocks as `plan` does, but may add the terms of each block in another order.
 
-    A block of n terms is added as in the plan `inner(n)`.
+    The terms of a block of n terms are added as in the plan `inner(n)`.
 
     >>> from floatlab.reduce.plan.schedules import PAIRWISE
     >>> from floatlab.reduce.plan.grouped_schedules import Blocked

@@ -2,10 +2,11 @@
 
 All rows of the left operand are made equal, and so are all columns of the right operand. Every element is then the same
 sum. If two elements have different bits, the order of the additions or the arithmetic of a node differs. Three kinds of
-vectors are tried. A mask has two huge terms of opposite sign. Terms that are added to one of the huge terms are lost,
-until the two huge terms cancel. Masks distinguish two orders even if only a few terms are at different places. Vectors
-with two opposite products show which of the two products is fused. Random vectors show other differences. Some random
-vectors have large terms at the beginning or at the end, some are mostly zero, and in some the terms nearly cancel.
+vectors are tried. A mask is a vector with two huge terms of opposite sign. Terms that are added to one of the huge
+terms are lost, until the two huge terms cancel. Masks distinguish two orders even if only a few terms are at different
+places. Vectors with two opposite products show which of the two products is fused. Random vectors show other
+differences. Some random vectors have large terms at the beginning or at the end, some are mostly zero, and in some the
+terms nearly cancel.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Classes:
         self._first = np.zeros(1, np.int64)  # the index of one element of each class in C order
 
     def split(self, masks: bool = True) -> None:
-        """Try masks if `masks` is true, and then random vectors until several in a row find no new class.
+        """Try masks if `masks` is true, and then random vectors until several vectors in a row find no new class.
 
         If both operands are the same matrix, no masks are tried.
         """
@@ -77,14 +78,14 @@ class Classes:
 class Prober:
     """Find the plan of the first element of a target's result.
 
-    Probes are read at all elements that are computed in the same way as the first. The mask `alike` marks the elements
-    that no probe has distinguished from the first one yet.
+    Probes are read at all elements that are computed in the same way as the first element. The mask `alike` marks the
+    elements that no probe has distinguished from the first one yet.
     """
 
     def __init__(self, sized: SizedTarget) -> None:
         self.sized, self.target = sized, sized.target
         self.alike = np.ones(sized.shape, np.bool_)
-        self._from_last: bool | None = None  # whether the last terms are deeper in the tree than the first ones
+        self._from_last: bool | None = None  # whether the last terms are deeper in the tree than the first terms
         self.reader = ProbeReader(sized, Lines(self.alike) if sized.shape else None)
 
     @property
@@ -129,7 +130,7 @@ class Prober:
         return plan_of(self.reader.meetings, n, most, supposed, self._from_last, self.reader.batch)
 
     def _survey(self) -> None:
-        """Find the elements that are computed in the same way as the first one."""
+        """Find the elements that are computed in the same way as the first element."""
         n = self.sized.terms
         rng = np.random.default_rng(754)
         ends = [(0, 1), (n - 2, n - 1)] if n > 2 else []

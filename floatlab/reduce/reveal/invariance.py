@@ -268,7 +268,7 @@ def invariance(
     UnsupportedError
         If the function cannot be called with these operands.
     MissingPartError
-        If its library is not installed.
+        If the function's library is not installed.
 
     Examples
     --------

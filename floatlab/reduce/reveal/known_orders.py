@@ -41,10 +41,10 @@ class KnownOrder(Individual):
 def find_known_orders(
     kind: str, terms: int, format_name: str, targets: Sequence[object] | None
 ) -> Iterator[KnownOrder]:
-    """Yield the orders in which the functions `targets` add, given as functions or names (see `reveal`).
+    """Yield the orders in which the functions in `targets` add. A name may stand for a function (see `reveal`).
 
     If `targets` is None, the usual functions of this kind in imported libraries are probed, unless there are more than
-    2^12 terms. Usual functions that do not add along a tree or cannot be probed are left out. For given `targets`,
+    2^12 terms. Usual functions that do not add along a tree or cannot be probed are left out. If `targets` is given,
     raises the errors of `reveal`, and UnsupportedError if no library adds in the format.
     """
     dtype = DTYPES.get(format_name)

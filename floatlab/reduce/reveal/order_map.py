@@ -335,7 +335,7 @@ def order_map(
         view of a matrix in C order, so the operand itself is in Fortran order. In the last two layouts, one matrix is
         both operands.
     seed : int
-        The seed of the random matrices that are replayed.
+        The seed of the random matrices for the replays.
     progress : callable, optional
         Called before each product, and at the end, with the number of elements in the classes found so far and the
         number of all elements. This function may raise an exception to end the search.
@@ -352,7 +352,7 @@ def order_map(
     UnsupportedError
         If the function cannot be called with these operands.
     MissingPartError
-        If its library is not installed.
+        If the function's library is not installed.
 
     Notes
     -----

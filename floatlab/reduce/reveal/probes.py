@@ -168,10 +168,11 @@ class ProbeReader:
         return tuple(sorted(found))
 
     def kept(self, plan: Plan, into: Format) -> tuple[tuple[int, ...], int]:
-        """Return the nodes whose sums have fewer significand bits than other sums, and this number of bits.
+        """Return the nodes whose sums have fewer significand bits than other sums, and their number of bits.
 
-        Each node must add two numbers. If all sums have the same number of bits, all nodes are returned, or no node if
-        this number is 25 or more. The root is returned only if its sum has fewer bits than the format of the results.
+        Each node must add two numbers. If all sums have the same number of bits, all nodes are returned, unless this
+        number is 25 or more: then no node is returned. The root is returned only if its sum has fewer bits than the
+        format of the results.
         """
         ids = range(plan.terms, plan.root + 1)
         found: tuple[int, ...] = ()

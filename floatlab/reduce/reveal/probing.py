@@ -48,7 +48,7 @@ def plan_of(
     """Return the plan of a sum, given the sizes of the subtrees in which its terms meet.
 
     If all nodes add two numbers, a serial sum of n terms takes about n probes, and so does a sum with the plan
-    `supposed`. A sum with many equal parts, such as a pairwise one, takes about 2·n probes. `from_last` says whether
+    `supposed`. A sum with many equal parts, such as a pairwise sum, takes about 2·n probes. `from_last` says whether
     the last terms are deeper in the tree than the first terms. `from_last` is None if this is not known. `meetings`
     answers `batch` probes at the cost of one. Raises NotASum if no tree has these sizes, or after `most_probes` probes.
 
@@ -199,7 +199,7 @@ class _Search:
     def _group_roots(self, groups: list[Array], parents: Array, is_flat: bool) -> list[list[int]]:
         """Return a list of roots for each group of terms.
 
-        If the terms of a group form the known tree of this size, the group's list has one root.
+        If the terms of a group form the known tree with this number of terms, the group's list has one root.
 
         If `is_flat` is true, the test is instead whether all terms of group k are children of one node, which has
         `parents[k]` terms below it. The list of a group that passes this test has all terms of the group as roots. The

@@ -22,7 +22,7 @@ from floatlab.reduce.reveal.sized_target import SizedTarget
 
 # The candidates of the classes of a product, and the class number of each element; None if the target fails.
 Explained = tuple[Sequence[Candidate | None], Array] | None
-_PERIODS = (8, 48)  # rows and columns of a smaller product are congruent to those of the large one, modulo one of these
+_PERIODS = (8, 48)  # a smaller product has as many rows and columns as the large one, modulo one of these
 _WORK = 1 << 34  # at most about this many multiply-adds are spent on probing one element of a smaller product
 # For each layout with one matrix as both operands, the layout of two matrices that are stored in the same way.
 _APART = {"A@A.T": "A@B.T", "A.T@A": "A.T@B"}

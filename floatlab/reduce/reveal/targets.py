@@ -133,7 +133,7 @@ def _reason(trouble: BaseException) -> str:
     kind = type(trouble).__name__
     try:
         said = first_line(trouble)
-    except Exception:  # its message itself may raise
+    except Exception:  # even its message may raise an exception
         return kind
     return said if said.startswith(kind) else f"{kind}: {said}"
 
