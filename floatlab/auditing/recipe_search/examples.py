@@ -28,7 +28,7 @@ PROBES = _ROWS * _COLUMNS * 3
 
 
 def example(one: RecipeCandidate, other: RecipeCandidate, own: Format) -> TellingElement | None:
-    """Return a number of `_probe` that two candidates quantise differently, or None if there is none."""
+    """Return a number of `_probe` that two candidates quantise differently; None if there is no such number."""
     for kind in range(3):
         codes = _probe(kind, own)
         shape = codes.shape
@@ -62,7 +62,7 @@ def _encoded(candidate: RecipeCandidate, survey: Survey, part: Part) -> Encoded 
 def _probe(kind: int, own: Format) -> Array:
     """Return numbers for comparing recipes, as codes of the format `own`.
 
-    `kind` chooses their distribution: normal (0), next to ties and powers of two (1), or of very different sizes (2).
+    `kind` chooses the numbers: normally distributed (0), next to ties and powers of two (1), or very different (2).
     """
     rng = np.random.default_rng(kind)
     shape = (_ROWS, _COLUMNS)

@@ -1,4 +1,4 @@
-"""`find_recipe`: finds the recipe that made given codes."""
+"""`find_recipe`: finds the recipe by which quantised codes were made."""
 
 from __future__ import annotations
 

@@ -321,9 +321,9 @@ def given_scales(candidate: RecipeCandidate, stored: float) -> list[RecipeCandid
 def unlikeness(trial: Trial, part: Part, survey: Survey) -> float | None:
     """Return how much the stored codes of a part differ from the original: the median relative error of its blocks.
 
-    The codes of each block are scaled so that its largest number agrees with the original's largest number. The error
-    is below 0.4 for most data if element format and layout are right. Returns ∞ for codes that the format does not
-    have, and None if the data are not sufficient.
+    The codes of each block are scaled so that the largest number of the block agrees with the original's largest
+    number. The error is below 0.4 for most data if element format and layout are right. Returns ∞ for codes that the
+    format does not have, and None if the data are not sufficient.
     """
     arrangement, fmt = trial.candidate.arrangement, trial.candidate.recipe.format
     stored = trial.layout.read(part.first, part.codes.size)

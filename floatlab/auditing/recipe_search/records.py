@@ -1,4 +1,4 @@
-"""The result of a search for the recipe that made given codes: recipes that agree, the nearest others, and examples."""
+"""The result of a search for a recipe: the recipes that agree, the nearest other recipes, and examples."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class MatchedRecipe(Record):
 
 
 class RecipeSearch(Record, Answering):
-    """The recipes that make given codes from an original, bit for bit.
+    """The recipes that make the given codes from the original, bit for bit.
 
     `recipes` are the recipes with the fewest changes that give every code and every scale. If there are several, these
     data do not tell which of these recipes was used. `nearest` are the other recipes with the largest shares of equal

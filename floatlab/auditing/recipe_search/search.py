@@ -1,4 +1,4 @@
-"""Searches for the recipe that made given codes: a sample eliminates candidates, and the whole tensor decides.
+"""Searches for the recipe that made the given codes: a sample eliminates candidates, the whole tensor decides.
 
 A recipe is a block format with a rule for its scales. A trial is a recipe with a way to read the stored codes and
 scales. Its tally has the numbers of codes and scales that agree.

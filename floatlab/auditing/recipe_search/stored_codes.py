@@ -177,7 +177,7 @@ def _bytes(source: ArraySource) -> list[ScaleReading]:
 
 
 def _pairs(source: ArraySource, values: Array) -> Iterator[ScaleReading]:
-    """Yield a reading if the last axis has two binary16 numbers: a scale and a minimum, as in q4_1."""
+    """Yield a `ScaleReading` if the last axis has two binary16 numbers: a scale and a minimum, as in q4_1."""
     if source.kind in ("float16", "uint16") and len(source.shape) > 1 and source.shape[-1] == 2:
         yield ScaleReading(WITH_MINIMA, values.reshape(-1, 2))
 

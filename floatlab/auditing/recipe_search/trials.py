@@ -154,7 +154,7 @@ def encoded_by(candidate: RecipeCandidate, evidence: Evidence, part: Part) -> En
 def _tensor_scale(candidate: RecipeCandidate, survey: Survey) -> float | None:
     """Return the scale of the whole tensor as a candidate derives it, or None if it is not finite and positive."""
     if candidate.recipe.rule.is_exact and not survey.is_finite:
-        return None  # exact rules leave out blocks with infinities; the largest number of the others is unknown
+        return None  # exact rules leave out blocks with infinities; the largest number in the other blocks is unknown
     columns = candidate.arrangement.size[1] or 1
     rows = candidate.arrangement.size[0] or 1
     block = np.zeros((rows, columns), container(survey.format))

@@ -111,9 +111,9 @@ def _quality(each: MatchedRecipe) -> tuple[float, float]:
 
 
 def _groups(checkpoint: QuantizedCheckpoint, weight: Weight, rows: int) -> _Groups:
-    """Return the code, scale and zero point of each element in the first rows.
+    """Return the code, scale and zero point of each element in the first `rows` rows.
 
-    To find scales and zero points, the weight is read twice more: as if all codes were 0, and as if all were the
+    To find scales and zero points, the weight is read twice more: as if all codes were 0, and as if all codes were the
     largest code.
     """
     tensors = checkpoint.checkpoint.tensors
@@ -212,8 +212,8 @@ def _library_rules(low: Array, high: Array, top: int, working: Format, on_cuda: 
 def _matched(rule: _Rule, x: Array, held: _Groups, weight: Weight) -> MatchedRecipe:
     """Count the stored scales, zero points and codes that a rule reproduces.
 
-    Codes are computed with the stored scales, and again with the scales of the rule. The result with more equal codes
-    counts.
+    The codes are computed twice: with the stored scales, and with the scales of the rule. Of these two results, the one
+    with more equal codes counts.
     """
     first = held.order[held.starts]
     scale, zero, top = held.scale[:, first], held.zero[:, first], held.top
