@@ -200,7 +200,8 @@ def _orders(n: int, schedules: Iterable[str | Schedule | Plan]) -> dict[Schedule
 
     Return a dictionary from the first schedule of each group to the other schedules of this group.
 
-    Trees are not compared if n is above 2^11, nor for `sorted`, whose tree depends on the terms.
+    Trees are not compared if n is above 2^11. The tree of `sorted` is never compared, because this tree depends on the
+    terms.
     """
     alike: dict[object, dict[Schedule, None]] = {}
     for order in map(parse_schedule, schedules):

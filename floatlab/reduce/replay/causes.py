@@ -172,9 +172,10 @@ def refutations_of(
 
 
 def _is_apart(first: Explanation, second: Explanation, apart: PrintedDecimal | Fraction | None) -> bool:
-    """Return whether two results differ by the amount `apart`, either exactly or after rounding to their format.
+    """Return whether the exact or the rounded difference of two results is `apart`.
 
-    If `apart` is None, return True. Otherwise, return False for results that are not finite.
+    The rounded difference has the format of the results. If `apart` is None, return True. Otherwise, return False for
+    results that are not finite.
     """
     if apart is None:
         return True

@@ -41,7 +41,7 @@ class PrintedDecimal(Record):
     def fits(self, datum: Datum) -> bool:
         """Return whether a datum may be printed as this decimal.
 
-        Libraries print the correctly rounded decimal, or the shortest one that reads back as the same number.
+        Libraries print the correctly rounded decimal, or the shortest decimal that reads back as the same number.
 
         >>> from floatlab import decode
         >>> [parse_printed("0.0559577569366").fits(decode(code, "fp32")) for code in (0x3D6533F6, 0x3D6533F7)]

@@ -110,7 +110,7 @@ def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | T
 
 
 def _missed_at_most(value: Datum, context: Context) -> Fraction:
-    """Return a bound on the error of a rounding that gave this value."""
+    """Return a bound on the error of a rounding whose result is `value`."""
     fmt, step = value.format, value.ulp.as_fraction()
     if context.rounding in _NEAREST:
         step /= 2

@@ -33,7 +33,7 @@ _WHOLE = 1 << 34  # if a product has more multiply-adds than this, only a part o
 _MOST = 1 << 25  # if a product has more elements than this, only a part of it is measured
 _DROPPED = 16  # the largest number of terms that are omitted, one at a time, to measure the effect of a missing term
 _ALIKE = 4.0  # two causes cannot be distinguished if their q differ by at most this factor
-_NEAR = 3.0  # a cause explains a difference if the q of the two differ by at most this factor
+_NEAR = 3.0  # a cause explains a difference if its q and the observed q differ by at most this factor
 # If at most this fraction of the elements differ by more than rounding errors, these elements are left out of the
 # judgement.
 _FEW = 0.05
