@@ -138,8 +138,8 @@ class FormulaLane:
     def _codes(self, known: dict[str, Array]) -> tuple[Array, Array]:
         """Return the codes of the elements, and the values of these codes.
 
-        If the rule does not choose between scales, the values are not needed; the original elements are returned in
-        their place.
+        If the rule does not choose between scales, the values are not needed; the original elements are then returned
+        instead of the values.
         """
         if self.rule.rounding == "closest":
             return self._closest(known), known["x"]
@@ -249,7 +249,7 @@ def stored(values: Array, kind: Format, direction: str) -> Array:
 
 
 def summed_in_halves(rows: Array, add: Callable[[Array, Array], Array]) -> Array:
-    """Return sums along the last axis. The second half is added to the first half until one number remains.
+    """Return sums along the last axis: add the second half to the first half, and repeat this until one number remains.
 
     >>> summed_in_halves(np.array([[1, 2, 3]]), np.add).tolist()
     [6]

@@ -172,7 +172,7 @@ def _largest(values: Array, count: int) -> Array:
 def qkx2(x: Array) -> tuple[Array, Array, Array]:
     """Search for the scale and the minimum of each block of q4_k, as `arith.blocks.searches` does.
 
-    Return the scales, the negated minima, and the elements that the search found; blocks are rows of `x`.
+    Each row of `x` is a block. Return the scales, the negated minima, and the integers that stand for the elements.
 
     >>> step, depth, q = qkx2(np.arange(-3, 13, dtype=np.float32)[None])
     >>> step.tolist(), depth.tolist(), q.tolist()[0][:4]
