@@ -254,7 +254,7 @@ def _with_references(markup: str) -> str:
 def write_files(question: Question, answer: Answer, settings: OutputSettings) -> str:
     """Write the page, the plan and the figure to the files given by --html, --plan and --plot.
 
-    Return the text that an option sends to standard output instead of a file; empty if there is none.
+    Return the text that an option sends to standard output instead of a file; "" if no option does this.
     """
     document = ""
     if settings.html is not None:
