@@ -20,7 +20,7 @@ from floatlab.verbs.question import Answer, Question, Started, code_of, written
 def element_codes(found: Differences, element: ComparedElement) -> tuple[str, str]:
     """Return both numbers of an element as codes with their formats.
 
-    Unlike a decimal, a code denotes every datum exactly.
+    A code can denote every datum exactly, for instance a NaN; a decimal cannot.
 
     >>> [answer] = answers(Question("compare", ("1,2", "1,nan@fp16")))
     >>> element_codes(answer.found, answer.found.worst[0])
