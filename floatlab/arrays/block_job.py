@@ -172,7 +172,7 @@ def kernel_for(fmt: BlockFormat, rule: ScaleRule, context: Context, size: int) -
 
 
 def given_scale(given: object, fmt: BlockFormat) -> np.float32 | None:
-    """Return the caller's tensor scale as float32, or None; raises UnsupportedError for formats without a tensor scale.
+    """Return the tensor scale `given` as float32, or None for None; raises UnsupportedError if the format has none.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> given_scale("0.5", parse_block_format("nvfp4"))

@@ -186,7 +186,7 @@ def _unscaled(matrix: Array, recipe: Recipe, context: Context) -> Blocks:
 def _chosen(matrix: Array, recipe: Recipe, given: object, options: BlockRounding) -> Blocks:
     """Encode each block with several scales, and keep the result with the smallest error (`ScaleChoice`).
 
-    Errors are computed in float64. If the errors of two scales nearly agree, exact scalar arithmetic decides.
+    Errors are computed in float64. If the errors of two scales are nearly equal, exact scalar arithmetic decides.
     """
     fmt, choice = recipe.format, recipe.rule.choice
     assert choice is not None

@@ -36,7 +36,7 @@ def is_quotient(digits: int, format: Format) -> bool:
 def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
     """Return x / divisor as a float64 that rounds into `format` like the exact quotient.
 
-    This does not hold for stochastic rounding, nor for quotients that underflow. The divisor has `digits` bits. If
+    In stochastic rounding, and for quotients that underflow, the results may differ. The divisor has `digits` bits. If
     `is_quotient(digits, format)` is true, infinities and NaNs are divided as in NumPy; otherwise, their quotients are
     undefined.
     """

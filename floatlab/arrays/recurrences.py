@@ -88,7 +88,7 @@ class _History:
         self.states[1 : len(numbers) + 1, row] = numbers if numbers.ndim > 1 else numbers[:, None]
 
     def kept(self, did: int, finite: Sequence[int]) -> tuple[int, bool]:
-        """Return how many of `did` steps count, and whether the last of them made an infinity or NaN.
+        """Return how many of the `did` steps count, and whether the last of these made an infinity or NaN.
 
         Steps count up to and including the first step that makes an infinity or NaN in a row of `finite`.
         """
@@ -204,7 +204,7 @@ class Recurrence:
         return self._programs[fed]
 
     def rows(self, count: int, start: Mapping[str, Array | float]) -> Array:
-        """Return rows of `count` numbers. `start` gives the numbers of some rows; all others are zeros."""
+        """Return rows of `count` numbers. `start` gives the numbers of some rows; all other rows are zeros."""
         made = np.zeros((len(self.names), count))
         for name, values in (_CONSTANTS | dict(start)).items():
             made[self.names[name]] = values
@@ -225,8 +225,8 @@ class Recurrence:
     ) -> int:
         """Do steps on rows in place, and return the number of steps done.
 
-        The walk stops after a step that makes a number in a row of `finite` non-finite. `inputs` has new values for
-        some rows, which they get before each step: an array of shape (steps, count), or one number per step. `outputs`
+        The walk stops after a step that makes an infinity or NaN in a row of `finite`. `inputs` has new values for some
+        rows, which they get before each step: an array of shape (steps, count), or one number per step. `outputs`
         receives rows after every `every`-th step. Steps are numbered from 1; `first` steps were done before this call.
         For each element, the number of the last step that changed this element in a row of `watched` is written to
         `last`, and the count of such steps is added to `moves`.

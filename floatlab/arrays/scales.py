@@ -120,8 +120,8 @@ class BlockScales:
         self.fmt, self.rule, self.kind, self.numbers = fmt, rule, container(fmt.scale), fmt.magnitudes
         self._least = self.kind.type(fmt.scale.compose(False, fmt.scale.smallest_magnitude))
         self._largest = self.numbers.largest
-        # amax is divided by the product of the largest element and the tensor scale. The number of bits of this product
-        # is at most the sum of the two numbers of bits.
+        # amax is divided by the product of the largest element and the tensor scale. This product has at most as many
+        # bits as its two factors together.
         of_tensor = 0 if fmt.tensor is None else fmt.tensor.precision
         self._is_quotient = is_quotient(self._largest.numerator.bit_length() + of_tensor, fmt.scale)
         self.digits = fmt.scale.precision + of_tensor  # number of bits of the divisors of elements

@@ -161,7 +161,7 @@ class Bundle:
 class NpzEntry:
     """A function that opens an array of an open `.npz`.
 
-    If the function is pickled and sent to another process, it opens the file again there.
+    The function may be pickled and sent to another process, which then opens the file again.
     """
 
     def __init__(self, bundle: Bundle, name: str) -> None:

@@ -143,7 +143,7 @@ def is_checkpoint(word: str) -> bool:
 
 
 def _says_format(word: str, dtype: str | None) -> bool:
-    """Return whether a named array determines its format. Plain text does not: it can be read into any format."""
+    """Return whether an array has its own format. Plain text has none: its numbers can be rounded into any format."""
     kind = kind_of(word, dtype)
     if kind == "nested" or (kind == "list" and is_nested(word) and "@" not in word):
         from floatlab.files.nested import file_has_dtype, has_dtype

@@ -175,7 +175,7 @@ class Format(Record):
     def lowest_magnitude(self) -> int:
         """Magnitude (the code without its sign) of the most negative number.
 
-        In formats given by a table, it may differ from `largest_magnitude`.
+        In formats given by a table, this magnitude may differ from `largest_magnitude`.
         """
         return self.largest_magnitude
 

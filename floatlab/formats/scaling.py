@@ -1,16 +1,16 @@
 """Scale rules: formulas that compute the scale of a block from its values, in the order of their evaluation.
 
-A rule is a list of lines, `name = formula`. The results of a rule are `tensor`, `scale` and `scaled`. The first two are
-rounded to the formats in which they are stored, the third to the element's format. Formats with minima have two more
-results, `minimum` and `tensor_minimum`. Exact rules round only the results. Other rules round every operation to their
-working precision, except operations inside `fp32(…)` and `fp64(…)`. The lines may use these quantities of the values:
-`x` (an element), `amax` (the largest magnitude in the block), `peak` (the first number with this magnitude), `low` and
-`high` (the smallest and the largest number), and `tensor_amax` (the largest magnitude in the blocks that share a tensor
-scale). They may use these constants of the block format: `largest` (the largest element), `emax` (the exponent of this
-element), `p` (the precision of elements), and `top` (the largest scale). They may use two constants of the values'
-format: `input_max` (its largest number) and `input_eps` (2^(1 − its precision)). In HiF4, each element is in a group of
-8 and in a group of 4. `amax8` and `amax4` are the largest magnitudes in these groups; the results `micro8` and `micro4`
-are the factors (1 or 2) of these groups.
+A rule is a list of lines, `name = formula`. The results of a rule are `tensor`, `scale` and `scaled`. `tensor` and
+`scale` are rounded to the formats in which they are stored, `scaled` to the element's format. Formats with minima have
+two more results, `minimum` and `tensor_minimum`. Exact rules round only the results. Other rules round every operation
+to their working precision, except operations inside `fp32(…)` and `fp64(…)`. The lines may use these quantities of the
+values: `x` (an element), `amax` (the largest magnitude in the block), `peak` (the first number with this magnitude),
+`low` and `high` (the smallest and the largest number), and `tensor_amax` (the largest magnitude in the blocks that
+share a tensor scale). They may use these constants of the block format: `largest` (the largest element), `emax` (the
+exponent of this element), `p` (the precision of elements), and `top` (the largest scale). They may use two constants of
+the values' format: `input_max` (its largest number) and `input_eps` (2^(1 − its precision)). In HiF4, each element is
+in a group of 8 and in a group of 4. `amax8` and `amax4` are the largest magnitudes in these groups; the results
+`micro8` and `micro4` are the factors (1 or 2) of these groups.
 
 To add a rule, add a row to `SCALE_RULES` in `formats.scale_rules`.
 """

@@ -89,7 +89,7 @@ class TableFormat(Format):
         for field, value in settled.items():
             object.__setattr__(self, field, value)
         least = self.exponent_of(self.real(1))
-        # The place `precision` places below the leading digit of the smallest number.
+        # The exponent of the digit that is `precision` digits below the leading digit of the smallest number.
         object.__setattr__(self, "qmin", least - precision)
         object.__setattr__(self, "emin", self.exponent_of(self.real(smallest_normal)))
 

@@ -126,7 +126,7 @@ class Integral(Step):
 class Divide(Step):
     """A quotient, exact or truncated with a sticky bit.
 
-    In the operation remainder, `quotient` is the nearest integer, and `sticky` tells whether the exact quotient is not
+    For the operation remainder, `quotient` is the nearest integer, and `sticky` tells whether the exact quotient is not
     an integer.
     """
 
@@ -186,7 +186,7 @@ class Encode(Step):
 
     @property
     def is_enclosed(self) -> bool:
-        """Whether only bounds on the error are known, since the truth or the result is irrational."""
+        """Whether only bounds on the error are known, because the exact number or the result is irrational."""
         truth = self.truth
         if isinstance(truth, SquareRoot):
             return True
@@ -197,10 +197,10 @@ class Encode(Step):
 
     @property
     def error_bounds(self) -> tuple[Fraction, Fraction] | None:
-        """Bounds on the error; None if the truth or the result is not a finite number.
+        """Bounds on the error; None if the exact number (`truth`) or the result is not finite.
 
-        Both bounds are equal if the error is rational. Otherwise they are at most 2^−32 ulp apart (more after
-        overflow).
+        The bounds are equal if the error is rational. Otherwise they are at most 2^−32 ulp apart (after an overflow,
+        they may be further apart).
         """
         if self.truth is None or not self.is_enclosed:
             error = self.error
@@ -240,7 +240,7 @@ class Derivation(Answering, Record):
 
     @property
     def is_enclosed(self) -> bool:
-        """Whether only bounds on the error are known, since the truth or the result is irrational."""
+        """Whether only bounds on the error are known, because the exact number or the result is irrational."""
         last = self.steps[-1]
         return isinstance(last, Encode) and last.is_enclosed
 
@@ -265,7 +265,7 @@ class Derivation(Answering, Record):
 
     @property
     def error_bounds(self) -> tuple[Fraction, Fraction] | None:
-        """Bounds on the error (`Encode.error_bounds`); None if the truth or the result is not a finite number."""
+        """Bounds on the error (`Encode.error_bounds`); None if the exact number or the result is not finite."""
         last = self.steps[-1]
         return last.error_bounds if isinstance(last, Encode) else None
 
@@ -289,7 +289,7 @@ class Derivation(Answering, Record):
 
         The error is None if the exact number (`truth`) or the result is not finite. If the exact number is too long to
         write out, the leading digits of the literal are used instead. In this case, the error is also None if no
-        literal was read, if the literal is far out of range (`exact.FAR`), if its omitted digits matter, or if the
+        literal was read, if the literal is far out of range (`exact.FAR`), if the omitted digits matter, or if the
         result is irrational.
         """
         truth = self.truth

@@ -246,7 +246,7 @@ class Ratio(Record):
         If the number is short enough, x is exact. Otherwise x is truncated at least GUARD_DIGITS digits below the
         format's precision, and the sticky bit tells whether nonzero digits were cut off. For a number far outside the
         format's range (`FAR`), x is a power of two that is far outside, too. Raises LiteralError for a decimal of over
-        200,000 digits if the first digits do not decide the rounding, because nearby midpoints may have as many digits.
+        200,000 digits (the rest is not read) if the first digits do not decide the rounding.
 
         >>> from floatlab import parse_format
         >>> Ratio(False, 3, 4).enclose(parse_format("e4m3"))
@@ -342,5 +342,5 @@ class Literal(Record):
 
     @property
     def is_bare_hexadecimal(self) -> bool:
-        """Whether the text is a hexadecimal integer. The user may have meant it as a code."""
+        """Whether the text is a hexadecimal integer, which the user may have meant as a code."""
         return re.fullmatch("0x[0-9a-f_]+", self.text.lower()) is not None

@@ -1,6 +1,6 @@
-"""Reads values (text, numbers, and data of other formats) exactly, and rounds them into a format once.
+"""Reads values (text, numbers, or a `Datum` of another format) exactly, and rounds each once into a format.
 
-No Python float is ever an intermediate between text and bits. Numbers are kept as ratios with a separate power of ten,
+No Python float is ever an intermediate between text and bits. A number is kept as a ratio with a separate power of ten,
 so that an exponent far out of range needs no long integer. The digits beyond MAX_DIGITS are not kept: a rounding
 depends only on whether any of these digits is nonzero.
 """
@@ -239,7 +239,7 @@ def read(value: object, format: Format | str, context: AnyContext = DEFAULT) -> 
     LiteralError
         The value is not a number.
     FormatError
-        The format is unknown, or a typed code does not fit it.
+        The format is unknown, or a typed code does not fit the format.
     UnsupportedError
         The format has no code for the value, for example for a NaN's payload.
 

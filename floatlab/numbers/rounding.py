@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Direction(Enum):
-    """The rounding directions of IEEE 754-2019 clause 4.3, two used by hardware and proofs, and stochastic ones."""
+    """The rounding directions of IEEE 754-2019 clause 4.3, two that hardware or proofs use, and stochastic ones."""
 
     RNE = "RNE"  # to nearest, ties to even: roundTiesToEven
     RNA = "RNA"  # to nearest, ties away from zero: roundTiesToAway
@@ -127,8 +127,8 @@ def tail(rest2: Any, unit: Any, sticky: Any) -> tuple[Any, Any, Any]:
 def increments(direction: Direction, negative: Any, odd: Any, inexact: Any, half: Any, tie: Any) -> Any:
     """Return whether rounding adds one unit to the kept digits (IEEE 754-2019 clauses 4.3.1 and 4.3.2).
 
-    `odd` is the parity of the kept *code*. At precision 1, the parity of the significand may differ. The function
-    branches only on the direction.
+    `odd` is the parity of the kept *code*. At precision 1, the parity of the significand may differ. The function has a
+    branch for each direction, but no branch depends on the numbers.
 
     >>> increments(Direction.RNE, False, odd=True, inexact=True, half=True, tie=True)
     True
@@ -247,9 +247,9 @@ class Overflow(Enum):
     """The result of an overflow, unless the direction (RTZ) or the format (posits) requires the largest number."""
 
     NATIVE = "native"  # ∞ if the format has it, else NaN, else the largest number
-    SATURATE = "saturate"  # the largest, for infinite operands too (OCP's saturating conversion)
-    PROPAGATE = "propagate"  # the largest, for finite operands only; ∞ stays ∞ (P3109's SatPropagate)
-    NONE = "none"  # ∞, else the largest (SatNone of P3109's interim report 4.0)
+    SATURATE = "saturate"  # the largest number, for infinite operands too (OCP's saturating conversion)
+    PROPAGATE = "propagate"  # the largest number for finite operands; ∞ stays ∞ (P3109's SatPropagate)
+    NONE = "none"  # ∞, else the largest number (SatNone of P3109's interim report 4.0)
     NONE_NAN = "none-nan"  # as `native`, but RTO, too, gives ∞ or NaN (P3109's executable specification)
 
 
@@ -259,17 +259,17 @@ class Absent(Enum):
     The same replacement is used for negative numbers in an unsigned format if `Context.negative` is `native`.
     """
 
-    LARGEST = "largest"  # for NaN and ∞, a NaN if there is one, else the largest; for zero, the smallest
-    ZERO = "zero"  # zero, or the smallest if there is no zero
+    LARGEST = "largest"  # for NaN and ∞: a NaN if there is one, else the largest number; for zero: the smallest
+    ZERO = "zero"  # zero, or the smallest number in a format without zero
     NAN = "nan"  # as `largest`, but zero, too, becomes a NaN if the format has one
     ERROR = "error"  # raise UnsupportedError
 
 
 class Negative(Enum):
-    """The result for a negative number in an unsigned format, unless it rounds to zero."""
+    """The result, in an unsigned format, for a negative number that does not round to zero."""
 
     NATIVE = "native"  # as `absent` says; P3109's formats follow `overflow`
-    ZERO = "zero"  # zero, or the smallest if there is no zero
+    ZERO = "zero"  # zero, or the smallest number in a format without zero
     DROP = "drop"  # the result for the number without its sign (CUDA)
 
 

@@ -89,8 +89,8 @@ def catchment(format: TableFormat, code: int) -> tuple[Exact, Exact, bool, Exact
     """Return the magnitude of a nonzero number, and the interval of magnitudes that round (to nearest) to this number.
 
     Each end of the interval is followed by a flag: whether this end belongs to the interval. If the interval of the
-    largest number is unbounded, the upper end is set as far from the number as the lower end. In an irrational format,
-    the ends are approximate, and lie slightly inside the interval.
+    largest number is unbounded, the upper end is set as far from the number as the lower end. In a format of irrational
+    numbers, the ends are approximate, and lie slightly inside the interval.
     """
     rank, negative = format.magnitude(code), bool(format.sign(code))
     value = Exact(False, *format.real(rank, negative))

@@ -120,7 +120,7 @@ def inks(variables: dict[str, str]) -> dict[Role, Style]:
 def page_colours(variables: dict[str, str]) -> PageColours:
     """Return the colours for pictures of pages from the variables of a theme.
 
-    Colours of the terminal are not known, so themes that use them get colours for a white background.
+    Some themes use the colours of the terminal, which are not known. Such themes get colours for a white background.
     """
     found = {name: variables[name] for name in ("foreground", "background")}
     roles = {role: variables.get(f"role-{_SAME.get(role.value, role.value)}") for role in Role}

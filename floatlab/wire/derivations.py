@@ -64,7 +64,7 @@ DATUM = Schema(
 
 
 def _later(name: str, codec: Codec) -> Member:
-    """Return the member for a later field of `Context`, which older documents lack; a default value is not written."""
+    """Return the member for a newer field of `Context`; old documents lack it, and its default value is not written."""
     usual = getattr(DEFAULT, name)
     return Member(codec, lambda context: None if (value := getattr(context, name)) == usual else value, name, True)
 

@@ -41,10 +41,10 @@ VERSION = 1  # the schema's version, written into every document
 
 
 class Member(Record):
-    """A member of a JSON object: its codec, where the value to write comes from, and where the value read goes.
+    """A member of a JSON object: its codec, the source of the written value, and the use of the value read.
 
-    `get` returns the value to write. `into` is the constructor parameter that receives the value read; None for members
-    that are written but not read. An optional member is omitted if its value is None.
+    `get` returns the value to write. `into` is the constructor parameter that receives the value after reading; it is
+    None for members that are written but not read. An optional member is omitted if its value is None.
     """
 
     codec: Codec

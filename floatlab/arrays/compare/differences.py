@@ -13,7 +13,7 @@ from floatlab.presenter import Answering
 from floatlab.record import Record
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
-_DISTANCE_DIGITS = 12  # distances with the same leading bits, this many, share a counter; up to 4,096, each has its own
+_DISTANCE_DIGITS = 12  # distances that agree in this many leading bits share a counter
 _CUT = 53 - _DISTANCE_DIGITS  # the other bits of the binary64 significand, which are dropped
 _ONE = int(np.array([1.0]).view(np.int64)[0]) >> _CUT
 _LONGEST = 1 << 24  # on longer axes, single indices are not tracked

@@ -218,7 +218,7 @@ class _Measure:
                 progress(count)
 
     def _compare_pieces(self, first: int, x: Piece, y: Piece) -> None:
-        """Compare a piece of each array; only NaNs and elements that differ are measured."""
+        """Compare a piece of each array: count all elements, but measure only NaNs and elements that differ."""
         x, y = (
             each.view(np.uint8) if isinstance(each, np.ndarray) and each.dtype == np.bool_ else each for each in (x, y)
         )
@@ -263,7 +263,7 @@ class _Measure:
         self._keep_worst(share, index, (p, q, a.codes[rest], b.codes[rest], absolute, distances))
 
     def _errors(self, p: Array, q: Array, finite: Array, index: Array) -> Array:
-        """Measure errors in binary64; return the absolute errors (infinite or NaN if an operand is not finite)."""
+        """Measure errors in binary64; return the absolute errors (infinite or NaN where an operand is not finite)."""
         wide = q.astype(np.float64)
         absolute: Array = np.abs(p.astype(np.float64) - wide)
         based = finite & (wide != 0)

@@ -41,7 +41,7 @@ class Counterpart(Individual):
 def few_names(names: Iterable[str]) -> str:
     """Return the distinct names as text.
 
-    Of more than three names, only the first one and the number of names are given.
+    If there are more than three names, the text has only the first name and the number of names.
 
     >>> few_names(["a", "b", "a"]), few_names(["a", "b", "c", "d"])
     ('a and b', 'a, … (4 tensors)')

@@ -41,7 +41,7 @@ _HEAD_SIZES = (128, 64, 96, 80, 256, 192, 32, 48, 16, 8, 4)
 
 
 class Originals:
-    """The tensors of an original checkpoint; finds the tensors from which a quantised weight was made."""
+    """The tensors of an original checkpoint. `counterpart` finds those from which a quantised weight was made."""
 
     def __init__(self, checkpoint: QuantizedCheckpoint, heads: Mapping[str, tuple[int, ...]]) -> None:
         """Take the original checkpoint, and the stated numbers of attention heads, as from `heads_of`."""

@@ -92,10 +92,10 @@ def permutes_rope(name: str) -> bool:
 
 
 def stated_heads(heads: Mapping[str, tuple[int, ...]], name: str) -> tuple[int, ...]:
-    """Return the numbers of attention heads that a tensor may have.
+    """Return the stated numbers of attention heads that a tensor may have.
 
     `heads` has the numbers that are stated for "q_proj" and for "k_proj". For tensors with other names, the result has
-    the numbers of both.
+    the numbers stated for either.
 
     >>> heads = {"q_proj": (32,), "k_proj": (8,)}
     >>> stated_heads(heads, "blk.3.attn_k.weight"), stated_heads(heads, "layers.3.key.weight")
@@ -129,7 +129,7 @@ def parts_of(name: str, known: Iterable[str]) -> list[tuple[str, ...]]:
 
 
 class FusedPart:
-    """Where a tensor is in a fused or stacked tensor: the name of that tensor, the index of the part, the expert."""
+    """Where a tensor is in a fused or stacked tensor: the name of the latter, the index of the part, and the expert."""
 
     def __init__(self, whole: str, at: int, count: int, expert: int | None) -> None:
         """Take the name of the fused tensor. The part has the index `at`, and the fused tensor has `count` parts."""

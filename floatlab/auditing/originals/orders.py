@@ -31,7 +31,7 @@ def order_of(places: list[Place], heads: tuple[int, ...] | None = ()) -> RowOrde
     """Return the order of the rows of a weight; `places` says for each row where it was found.
 
     Known conventions explain these orders: a contiguous part of one tensor; every n-th row of one tensor; several
-    tensors one after the other; alternating rows (or heads) of several tensors; rows of q and k permuted for rope. A
+    tensors one after the other; alternating rows (or heads) of several tensors; rows of q and k permuted for rope. The
     permutation for rope depends on the number of attention heads. `heads` has the numbers of heads that the
     configuration states. If none of these numbers fits the number of rows, usual numbers are tried. `heads` is None if
     `places` describes the columns of a weight, because no convention changes the order of columns.

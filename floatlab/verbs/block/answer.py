@@ -62,7 +62,7 @@ def block(
 
 
 def _rows(values: tuple[str, ...]) -> list[list[str]]:
-    """Return the typed values as rows. A single text such as 1,2;3,4 has several rows, other values are one row."""
+    """Return the typed values as rows. A single text such as `1,2;3,4` has several rows; other values are one row."""
     if len(values) > 1 or not any(mark in values[0] for mark in ",;"):
         return [list(values)]
     rows = [[text.strip() for text in row.split(",")] for row in values[0].split(";")]
@@ -76,7 +76,7 @@ def _rows(values: tuple[str, ...]) -> list[list[str]]:
 def _names_array(word: str) -> bool:
     """Return whether a word names an array: a file, random:…, or [[1, 2], …].
 
-    A number is a value, even if a file has this name.
+    A word that can be read as a number names no array, even if a file has this name.
     """
     is_name = word.startswith(("random:", "[")) or _FILE.search(word) is not None
     return (is_name or exists(word)) and not can_read(word, read_operand)

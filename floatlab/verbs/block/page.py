@@ -171,7 +171,7 @@ def _in_words(block: BlockDerivation) -> bool:
 def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | None]) -> list[Block]:
     """Return a row for each formula of the scale rule that is computed once per tensor or per block (`level`).
 
-    `stored` has, by name of the formula, the datum that is stored for its result.
+    If the result of a formula is stored, `stored` maps the formula's name to the stored datum.
     """
     lines = {line.name: line.level for line in block.rule.steps()}
     names = {step.name for step in block.steps if lines.get(step.name, BLOCK) == level}
@@ -249,7 +249,7 @@ def scale_rows(block: BlockDerivation) -> list[Block]:
 
 
 def _in_binary(amax: Ratio) -> Line:
-    """Return amax in binary, as d.ddd × 2^e, if its expansion is short."""
+    """Return amax in binary, as d.ddd × 2^e; empty if amax is no short binary number."""
     x = amax.as_fraction()
     if x.denominator & (x.denominator - 1) or max(x.numerator, x.denominator).bit_length() > _FIGURES * 8:
         return ()

@@ -22,7 +22,7 @@ def _whole(conversion: Conversion) -> Derivation:
 
 
 def _error(conversion: Conversion) -> Wire:
-    """Return the error of the whole path: the difference between the result and the first operand."""
+    """Return the error of the whole path: the difference between the last result and the first operand."""
     first, last = conversion.stages[0], conversion.stages[-1]
     return error_of(last.replace(operands=first.operands, steps=(*last.steps[:-1], Encode(last.result, first.truth))))
 

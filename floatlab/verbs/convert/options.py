@@ -24,7 +24,7 @@ def _validate(question: Question) -> Question:
 
 
 def _formats_last(values: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Separate values from trailing formats, as in 0.1 fp32 fp16, or 0.1 to fp16. The first word is always a value."""
+    """Separate values from trailing formats (`0.1 fp32 fp16` or `0.1 to fp16`). The first word is always a value."""
     count = len(values)
     while count > 1:
         try:

@@ -201,7 +201,7 @@ def histogram(found: Underflow) -> model.Axis:
 
 
 def outcome_of(exponent: int, found: Underflow) -> str:
-    """Say what rounding to nearest does to numbers with this exponent; empty if the numbers keep the full precision."""
+    """Say what rounding to nearest does to numbers with this exponent; empty if they keep the full precision."""
     fmt = found.format
     if exponent < fmt.qmin - 1:
         return "zero"

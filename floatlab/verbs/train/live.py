@@ -84,7 +84,7 @@ class Laboratory:
         return all(trainer.diverged is not None for trainer in self._trainers)
 
     def restart(self, changes: tuple[Switch, ...] = ()) -> None:
-        """Return to step 0. Each of the `changes` will be repeated at its step."""
+        """Return to step 0. Each change of remedy in `changes` will be made again at its step."""
         self.steps, self.changes = 0, ()
         self._ahead = list(changes)
         self._begin()

@@ -53,8 +53,8 @@ def long_figures(x: Fraction) -> str:
 def setup_words(setup: Setup) -> str:
     """Return a setup as text: the format of the weights, other formats that are not the defaults, and remedies.
 
-    By default, gradients have the format of the weights. Updates and sums have the format of the master copy, or of
-    the weights if there is no copy. The state has the format of the updates.
+    By default, gradients have the format of the weights. Updates and sums have the format of the master copy, or of the
+    weights if there is no master copy. The optimizer's state has the format of the updates.
 
     >>> setup_words(Setup("fp16", master="fp32"))
     'weights in binary16, a master copy in binary32'
