@@ -160,7 +160,7 @@ def measure(
     nearest, is_fixed = limit, False
     if signal and not few:
         own_share, share = allowed(bits, kind, group)
-        # Some integers have a scale that was fixed before their numbers were known; it may be far too large.
+        # Some integers have a scale that was fixed before their numbers were known. Such a scale may be far too large.
         is_fixed = bool(kind) and not own_share
         squares = fsum(tops) if tops else total * largest * largest
         nearest = sqrt(own_share**2 + share**2 * squares / signal) + _ORIGINAL

@@ -272,7 +272,7 @@ class CodedArray:
         """
         try:
             torch = import_module("torch")
-        except (ImportError, OSError):  # absent, or installed without libraries that it needs
+        except (ImportError, OSError):  # PyTorch is absent, or lacks libraries that it needs
             raise MissingPartError("to_torch needs PyTorch, which is not installed: pip install torch") from None
         kind = getattr(torch, LIBRARIES["torch"].get(self._format.name, ""), None)
         if kind is None or parse_format(self._format.name) != self._format:

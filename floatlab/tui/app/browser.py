@@ -41,7 +41,7 @@ _NO_QUESTION = "This address has no question that the explorer can open, such as
 _POLICY = "Content-Security-Policy"
 _HEADERS = {
     "Cache-Control": "no-store",
-    _POLICY: "frame-ancestors 'none'",  # other pages cannot embed it or capture its keys
+    _POLICY: "frame-ancestors 'none'",  # other pages cannot embed the explorer or capture its keys
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",

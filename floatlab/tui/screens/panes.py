@@ -19,7 +19,7 @@ from floatlab.tui.screens.way_back import ReturnScreen
 from floatlab.tui.widgets import PageView
 
 _FRAMED = (116, 30)  # panes have frames if the screen has at least this many columns and lines
-# The least columns and lines of a screen for topics beside the current view, and for a topic below it.
+# From these numbers of columns and lines on, a screen has topics beside the current view, or a topic below it.
 _TOPICS_BESIDE, _TOPIC_BELOW = (156, 40), (116, 36)
 
 Shown = TypeVar("Shown", bound=Widget)
@@ -81,7 +81,7 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
 
     def set_sizes(self, size: Size) -> None:
         """Set the classes that depend on the size of the terminal."""
-        # Textual's breakpoints would set them too late for the first frame.
+        # Textual's breakpoints would set these classes too late for the first frame.
         for name, (columns, lines) in (("-framed", _FRAMED), ("-two-topics", _TOPICS_BESIDE)):
             self.set_class(size.width >= columns and size.height >= lines, name)
         below = size.width >= _TOPIC_BELOW[0] and size.height >= _TOPIC_BELOW[1]

@@ -54,7 +54,7 @@ def error_contributions(found: Reduction) -> list[Contribution]:
     entries = [_of_term(found, i, term, is_separate[i]) for i, term in enumerate(terms)]
     given = [_exact(each.term if each.value is None else each.value) for each in entries]
     for node in nodes:
-        # In compensated sums, all roundings of a node count, otherwise only the last one.
+        # In compensated sums, all roundings of a node count; in other sums, only the last one counts.
         flags = _raised(node.derivations if isinstance(found.adder, Compensated) else node.derivations[-1:])
         error = _error(node.value, [given[each] for each in node.arguments])
         entries.append(Contribution(node.id, node.arguments, None, node.value, error, flags))

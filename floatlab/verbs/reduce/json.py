@@ -108,9 +108,9 @@ _SIDES = {
 }
 
 
-# Sums and dot products: terms, nodes, and the entries after the last node.
+# Sums and dot products: terms, nodes, and the roundings after the last node.
 
-# The members take a pair (entry, result), because an entry without a value has its error in ulps of the result.
+# The members take a pair (contribution, result): if a contribution has no value, its error is in ulps of the result.
 _LINE = schema(
     id=derived(lambda line: line[0].id),
     kind=derived(lambda line: line[0].kind),

@@ -12,7 +12,7 @@ from floatlab.files.checkpoints import states_of
 from floatlab.files.journal import Journal
 from floatlab.files.safe_open import shown
 
-_REVISION = 1  # increase it when the results of jobs change: a file of another revision is refused
+_REVISION = 1  # increase this number when the results of jobs change: files of other revisions are refused
 _Key = tuple[bool, int, int, int]
 
 

@@ -139,7 +139,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.player.stop()
         self.set_reactive(ArithmeticScreen.scene, at)
         self._draw_scene()
-        # On a small screen, this would scroll the edited operand out of view.
+        # On a small screen, scrolling would move the edited operand out of view.
         if not same and (not self.small or self.focused is self.player):
             self.call_after_refresh(self.player.show_newest)
         self._draw_controls()
@@ -204,7 +204,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         if now == before + 1 and scene.frames and self.app.settings.get("slide", True):
             player.slide(scene.frames, scene.page)
         player.show_newest()
-        self.call_after_refresh(player.show_newest)  # the explanation's height changes the player's
+        self.call_after_refresh(player.show_newest)  # the player's height depends on that of the explanation
 
     def action_step(self, by: int) -> None:
         """Go a step forward (from the last to the first) or back. In practice mode, ask before a step forward."""

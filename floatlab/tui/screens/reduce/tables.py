@@ -154,7 +154,7 @@ class OrderTable(ColumnTable):
     PLACE = "On the table of orders"  # the heading in the list of keys
     HELP = "The results of the same terms in all orders. Enter or a double click selects the order of the row."
     BINDINGS = [Binding("enter", "choose", "Take", id="orders.take", key_display="enter")]
-    SHORT = 1 << 12  # with more terms, the screen does not wait even for one order
+    SHORT = 1 << 12  # with more terms than this, the screen does not wait even for one order
     app: ExplorerBase
     ways: Sequence[OrderChoice] = ()
     _reduction: Reduction | None = None
