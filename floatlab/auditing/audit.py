@@ -128,7 +128,7 @@ def audit(
     Returns
     -------
     Audit or RecipeAudit
-        With `to`, a `RecipeAudit`. Its `tensors` have the errors of each tensor in each recipe. Its `recommendation`
+        With `to`, a `RecipeAudit`. Its `tensors` have the errors of each tensor with each recipe. Its `recommendation`
         has, for each tensor, the recipe with the fewest bits that the tensor survives.
 
     Raises

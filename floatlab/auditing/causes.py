@@ -131,7 +131,7 @@ def has_rounded_scales(weight: Weight) -> bool:
 class WeightCause(Individual):
     """The cause of a weight's error, in `words`.
 
-    `is_damage` is False if the weight may be right, but may have been made from another original.
+    `is_damage` is False if the weight may be right: it may have been made from another original.
     """
 
     words: str

@@ -203,8 +203,8 @@ def _compare_with_original(
 def _by_codes(found: ComparedWeight) -> _Opinion | None:
     """Return what the codes of a weight show, or None if the codes do not decide the verdict.
 
-    A weight is sound if rounding the original with the stored scales gives its codes. It is broken if almost nothing of
-    the original is left.
+    A weight is sound if rounding the original with the stored scales gives its codes. A weight is broken if almost
+    nothing of the original is left.
     """
     fidelity, agreed = found.fidelity, found.agreement
     if agreed is None or fidelity.nans or (fidelity.fits and has_rounded_scales(found.weight)):

@@ -146,7 +146,7 @@ class QuantizedCheckpoint(Mapping[str, Array]):
 
     @property
     def names(self) -> list[str]:
-        """The names of all tensors in the order of the file. A quantised weight stands where the file has its codes."""
+        """The names of all tensors in the order of the file. A quantised weight has the place of its codes."""
         place = {weight.codes: name for name, weight in self.weights.items()}
         names = (place.get(name, name) for name in self.checkpoint.tensors)
         return [name for name in names if name in self]

@@ -33,7 +33,7 @@ _SINGLE = np.dtype(np.float32)
 class RoundTrip(Individual):
     """The numbers of a matrix, and the same numbers rounded by a recipe.
 
-    `x` and `values` are matrices of one dtype, float32 or float64. They consist of tiles of `tile` (rows, columns). In
+    `x` and `values` are matrices of one dtype, float32 or float64. They consist of tiles of the shape `tile`. In
     each tile, value = element × factor or, in formats with minima, element × factor + minimum; `factors` and `minima`
     have these numbers for all tiles. `scales` has the stored scales of the blocks as numbers, and `unit` has the
     factors that scales of 1 would give. `scales` and `unit` are None for recipes without scales.

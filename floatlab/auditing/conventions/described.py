@@ -350,7 +350,7 @@ def nested_scales(parts: StoredParts, weight: Weight) -> NestedScales:
 
 
 def _absmax(stored: tuple[ArraySource, ...], size: int, offset: float) -> HeldSource:
-    """Decode scales that are stored as codes; computes in binary32, as bitsandbytes does."""
+    """Decode scales that are stored as codes. All operations are in binary32, as in bitsandbytes."""
     codes, scales, table = stored
     values = numbers(table)(0, 256).astype(np.float32)[octets(codes, 0, codes.size)]
     factors = spread(numbers(scales), (codes.size,), (1, size))(0, codes.size).astype(np.float32)

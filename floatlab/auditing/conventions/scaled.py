@@ -1,4 +1,4 @@
-"""Codes of fp8, fp4 and int8 with scales that multiply: ModelOpt, compressed-tensors, DeepSeek, gpt-oss.
+"""Codes of fp8, fp4 and int8 that are multiplied by scales: ModelOpt, compressed-tensors, DeepSeek, gpt-oss.
 
 Sources: nvidia-modelopt (torch/quantization/qtensor, torch/export), compressed-tensors (compressors/),
 DeepSeek-V3 (README_WEIGHTS.md, inference/kernel.py), gpt-oss (gpt_oss/torch/weights.py).

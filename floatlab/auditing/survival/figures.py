@@ -1,4 +1,4 @@
-"""The results of an audit of recipes: records with the errors of each tensor in each recipe."""
+"""The results of an audit of recipes: records with the errors that each recipe causes in each tensor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SINGLE_BIAS = 127  # exponent bias of binary32; bin i of relative_errors has th
 
 
 class RecipeFigures(Record):
-    """The errors of a tensor, or of all tensors together, in one recipe.
+    """The errors that one recipe causes in a tensor, or in all tensors together.
 
     `bits` is the number of bits per element, scales included. Of the `elements`, `exact` are unchanged, `flushed`
     become 0, `subnormal` become subnormal numbers of the element format, `saturated` are clipped to the largest number
@@ -71,7 +71,7 @@ class RecipeFigures(Record):
 
 
 class TensorFigures(Record):
-    """A tensor, and its errors in each recipe.
+    """A tensor, and the errors that each recipe causes in it.
 
     `kind` is the type of its numbers. A quantised weight is decoded before it is measured; `convention` names the way
     in which it was stored. Of the `elements`, `zeros` are 0, and `nonfinite` are NaN or infinite. `largest` and
@@ -194,7 +194,7 @@ def _error_exponents(tally: Tally) -> tuple[tuple[int, int], ...]:
 def figures_of(
     recipe: str, bits: float, tally: Tally, scales: ScaleTally | None, output: OutputErrors | None, expected: float
 ) -> RecipeFigures:
-    """Compute a tensor's errors in a recipe from `tally`, and return them; verdict and reason are left empty."""
+    """Return the errors that a recipe causes in a tensor, computed from `tally`; verdict and reason are left empty."""
     both = sqrt(tally.squares) * sqrt(tally.rounded_squares)
     return RecipeFigures(
         recipe=recipe,

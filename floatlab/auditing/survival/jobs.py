@@ -77,7 +77,7 @@ class Result(Record):
 
     If the job has `only_peaks`, the result has the peak for each recipe instead (see `peak_of`).
 
-    If the job fails, for example since the tensor cannot be read, `trouble` says why.
+    If the job fails, for example because the tensor cannot be read, `trouble` says why.
     """
 
     measured: tuple[Measured, ...] = ()
@@ -133,7 +133,7 @@ def _samples_of(job: AuditJob) -> Piece | None:
 
 
 def _inputs_of(job: AuditJob) -> Array | None:
-    """Return samples of the layer's inputs as rows, at most 256, or None if the job has none.
+    """Return at most 256 samples of the layer's inputs, as rows, or None if the job has no samples.
 
     Raises UnsupportedError if all inputs are 0, or if an input is not finite.
     """

@@ -64,8 +64,8 @@ def audit_recipes(
         The keywords that follow.
     min_sqnr
         The smallest ratio of signal to quantisation noise that is good enough, in dB. By default, a tensor is compared
-        with normally distributed numbers in the same recipe: its ratio may be at most 3 dB lower, and its share of
-        numbers that become 0 may be at most 0.25 higher.
+        with normally distributed numbers that the same recipe rounds. The tensor's ratio may be at most 3 dB lower, and
+        its share of numbers that become 0 may be at most 0.25 higher.
     activations
         A file or a mapping with samples of the inputs of layers, as arrays that are named after the layers. The first
         256 rows of each array are used. Weights with samples are judged by the error of the layer's output.
@@ -86,7 +86,7 @@ def audit_recipes(
     Returns
     -------
     RecipeAudit
-        Its `tensors` have the errors of each tensor in each recipe. Its `totals` have the errors of all tensors
+        Its `tensors` have the errors of each tensor with each recipe. Its `totals` have the errors of all tensors
         together. Its `recommendation` has, for each tensor, the recipe with the fewest bits that the tensor survives.
 
     Raises
@@ -148,7 +148,7 @@ class _Survey:
         self.piles = [Pile() for _ in recipes]
 
     def resumption(self, path: str) -> Resumption:
-        """Open the file that keeps finished jobs of these tensors, regions, recipes and settings."""
+        """Open the file that keeps the results of finished jobs for these tensors, regions, recipes and settings."""
         places = {each.source: each.place for each in self.subjects}
         tensors = [(each.name, each.kind, each.shape, each.groups) for each in self.subjects]
         return Resumption(
@@ -315,9 +315,9 @@ class _Survey:
 def _rank(found: TensorFigures) -> tuple[float, ...]:
     """Return a sort key of a tensor, made of the worst figures of all its recipes.
 
-    The classes of tensors come in this order: unreadable, overflows, damaged, survives, left out. In each class, the
-    largest share of numbers that become NaN or infinite comes first. For equal shares, the SQNR that is farthest below
-    the expected SQNR of its recipe comes first.
+    The classes of tensors come in this order: unreadable, overflows, damaged, survives, left out. In each class,
+    tensors with a larger share of numbers that become NaN or infinite come first. Of tensors with equal shares, those
+    whose SQNR is farther below the expected SQNR of the recipe come first.
     """
     if not found.is_readable:
         return (0,)
@@ -360,7 +360,7 @@ def _figures(
 
 
 def bits_of_recipe(recipe: Recipe, shape: tuple[int, ...]) -> float:
-    """Return the bits per element, scales included, of a tensor of this shape in a recipe.
+    """Return how many bits per element a recipe needs for a tensor of this shape, scales included.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> bits_of_recipe(parse_recipe("nvfp4"), (64, 64)), bits_of_recipe(parse_recipe("e4m3/channel"), (64, 64))

@@ -33,7 +33,7 @@ _SINGULAR = {"become": "becomes", "are": "is"}
 
 
 class Usual(Record):
-    """The errors of normally distributed numbers in a recipe: SQNR in dB, and the share of numbers that become 0."""
+    """The errors that a recipe causes in normally distributed numbers: SQNR in dB, and the share that becomes 0."""
 
     sqnr: float
     flushed: float
@@ -41,7 +41,7 @@ class Usual(Record):
 
 @lru_cache(maxsize=256)
 def usual(recipe: Recipe) -> Usual:
-    """Return the errors that a recipe makes in normally distributed numbers.
+    """Return the errors that a recipe causes in normally distributed numbers.
 
     For a recipe without scales, several standard deviations are tried, and the best SQNR counts. A standard deviation
     is skipped if numbers become NaN or infinite.
@@ -71,7 +71,7 @@ def judged(found: RecipeFigures, flushed: float, nonzero: int, nonfinite: int, m
     `min_sqnr`. Without `min_sqnr`, it is also damaged if the decisive SQNR is more than 3 dB below the `expected` SQNR,
     or if the share of nonzero numbers that become 0 exceeds `flushed` by more than 0.25.
 
-    `flushed` is the share of normally distributed numbers that become 0 in this recipe. `nonzero` and `nonfinite` count
+    `flushed` is the share of normally distributed numbers that this recipe rounds to 0. `nonzero` and `nonfinite` count
     the nonzero numbers, and the NaNs and infinities, in the source.
     """
     sqnr = found.decisive_sqnr

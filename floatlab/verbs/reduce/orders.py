@@ -63,7 +63,7 @@ def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
     After each order, yield the list of all results so far.
 
     If there are at most `_COMPENSATED` terms, compensated sums follow. If there are at most `_COMPARED` terms, orders
-    that make the same additions are merged. With millions of terms, each order takes long.
+    that make the same additions are merged. With millions of terms, each order takes a long time.
 
     >>> from floatlab import sum
     >>> *_, rows = compare_orders(sum([2048, 1, 3, -2048], format="fp16"))

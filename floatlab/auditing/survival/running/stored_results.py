@@ -42,7 +42,7 @@ def _written(value: object) -> Wire:
 
 
 def as_result(wire: Wire, job: AuditJob) -> Result:
-    """Return the result of a job from JSON; raises ValueError or TypeError if the JSON is not possible."""
+    """Return the result of a job from JSON; raises ValueError or TypeError if the JSON is wrong."""
     if not isinstance(wire, dict) or list(wire) != ["peaks" if job.only_peaks else "measured"]:
         raise ValueError
     [found] = wire.values()

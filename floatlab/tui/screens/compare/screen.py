@@ -361,7 +361,7 @@ class CompareScreen(TaskScreen, inherit_bindings=False):
         self.inspect(codes[which], tuple(dict.fromkeys(order)))
 
     def code_to_pin(self, name: str) -> str:
-        """Return the code to pin: that of the actual number as A, that of the expected number as B."""
+        """Return the code to pin as `name`: the code of the actual number for A, of the expected number for B."""
         return self.element_codes.get("actual" if name == "A" else "expected", "")
 
     # Methods that the base classes call.

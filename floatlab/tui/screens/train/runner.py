@@ -132,7 +132,7 @@ class TrainRunner(TrainControls, inherit_bindings=False):
     # Running.
 
     def run_to(self, step: int, pace: int | None, first: Callable[[], None] | None = None) -> None:
-        """Run the laboratory to a step on a background thread, after halting the current run.
+        """Run the training session to a step on a background thread, after halting the current run.
 
         `first` is called on that thread before the first step.
         """

@@ -140,7 +140,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return self.app.read_question(words_of(question)).having(brief=None)
 
     def takes_over(self, question: Question) -> bool:
-        """Return False for questions with a laboratory: this screen runs their steps itself."""
+        """Return False for questions with a training session: this screen runs its steps itself."""
         return form_of(question) not in ("run", "network")
 
     def ask(self, question: Question, started: Started) -> list[Answer]:
@@ -159,7 +159,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return laboratory.goal if self._until is None else min(self._until, laboratory.goal)
 
     def prepare(self, question: Question, answers: list[Answer]) -> PreparedTraining:
-        """Return the laboratory and its first state, or the page and the chart of the answer."""
+        """Return the training session and its first state, or the page and the chart of the answer."""
         answer = answers[0]
         if isinstance(answer.found, Laboratory):
             return PreparedTraining(answer.found, answer.found.look())
@@ -290,7 +290,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
             self.details.page = self.prepared.page if laboratory is None else without_chart(self.answers[0].page())
 
     def _draw_step(self) -> None:
-        """Show the next step of the row under the cursor, or the step of the question if there is no laboratory."""
+        """Show the next step of the row under the cursor or, without a training session, the step of the question."""
         if not self.roundings.display:
             return
         try:
@@ -357,7 +357,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return copies
 
     def action_copy(self, name: str) -> None:
-        """Copy the text with this name in `copies`, as soon as the laboratory is free."""
+        """Copy the text with this name in `copies`, as soon as no other thread uses the training session."""
         self.when_free(partial(super().action_copy, name))
 
     def action_save(self) -> None:
