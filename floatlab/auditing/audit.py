@@ -118,7 +118,7 @@ def audit(
         A glob that chooses weights (with `to`, tensors) by name.
     progress
         A function that is called once, with the total number of elements. It must return a second function, which is
-        then called with the number of elements done since its previous call. With `to`, the first function gets the
+        then called with the number of elements done since the previous call. With `to`, the first function gets the
         number of bytes and the number of tensors, and the second one counts bytes instead of elements.
     to
         Recipes, such as "mxfp4,nvfp4": each tensor is rounded by each of them, and the errors are measured.

@@ -43,7 +43,7 @@ _TURNED = 0.5  # after a rotation, the cosine of a weight and its original is sm
 # * truncation: at most the share _NONE_FAR is far from the original.
 _ROUNDED, _FED_BACK, _FAR, _NONE_FAR = 0.97, 0.7, 0.06, 0.002
 _BETTER = 0.02
-_MOST_FED_BACK, _FEW_BITS = 0.6, 3.0  # error feedback leaves at most the error 0.6 if codes have at least 3 bits
+_MOST_FED_BACK, _FEW_BITS = 0.6, 3.0  # from 3 bits on, error feedback leaves at most this relative error
 _COARSE = 0.1  # rounding a normal scale to 8 bits changes it by less than this share
 _CERTAIN = 0.99  # if a repair makes this share of the codes nearest, no other repair is tried
 _ABOUT = 50  # if the shares of nearest codes after two repairs differ by less than 1/50, the simpler one is chosen
@@ -139,7 +139,7 @@ class WeightCause(Individual):
 
 
 def compared(read: QuantizedCheckpoint, weight: Weight, x: ArraySource) -> ComparedWeight:
-    """Measure the errors of a weight relative to its original `x`, and compare its codes."""
+    """Measure the errors of a weight relative to its original `x`, and compare its codes with `x`."""
     bits = bits_used(weight, read.checkpoint.tensors[weight.codes])
     fidelity = _measured(read, weight, x, bits)
     grid = grid_of(read.parts, weight)

@@ -151,7 +151,7 @@ def compare_checkpoints(
         The format whose ulps are counted. By default, it is the narrower format of the two tensors that are compared.
     progress
         A function that is called once, with the total number of elements. It must return a second function, which is
-        then called with the number of elements done since its previous call.
+        then called with the number of elements done since the previous call.
 
     Returns
     -------

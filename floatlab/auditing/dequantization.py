@@ -83,7 +83,7 @@ def dequantize(
         A glob that chooses tensors by name, such as `model.layers.0.*`.
     progress
         A function that is called once, with the total number of elements. It must return a second function, which is
-        then called with the number of elements done since its previous call.
+        then called with the number of elements done since the previous call.
 
     Returns
     -------

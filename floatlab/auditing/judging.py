@@ -75,7 +75,7 @@ def doubted(found: AuditedTensor, doubt: str) -> AuditedTensor:
 def judged(
     name: str, read: QuantizedCheckpoint, originals: Originals | None, matches: dict[str, Counterpart]
 ) -> AuditedTensor:
-    """Return the verdict on a weight, and put its original into `matches`, if there is one."""
+    """Return the verdict on a weight. If the weight has an original, put the original into `matches`."""
     weight = read.weights.get(name)
     if weight is None:
         verdict = UNKNOWN if name in read.unsupported else BROKEN

@@ -42,7 +42,7 @@ def both(read: ArraySource, original: ArraySource) -> tuple[Array, Array] | None
 
     Return None for empty arrays and very long rows.
 
-    An element that is NaN or infinite in one of them becomes 0 in both.
+    An element that is NaN or infinite in the weight or in the original becomes 0 in both.
     """
     length = read.shape[-1] if read.shape else 1
     count = min(read.size, max(SAMPLE // max(length, 1), 8) * length)

@@ -116,7 +116,7 @@ def repairs(checkpoint: QuantizedCheckpoint, weight: Weight, zero_step: int = 0)
 
 
 def _exchanged(checkpoint: QuantizedCheckpoint, weight: Weight, stored: StoredTensor) -> Iterator[Repair]:
-    """Yield the weight with the scales or zero points of other weights instead of its own."""
+    """Yield the repairs in which a weight gets the scales or the zero points of another weight."""
     for other in _similar(checkpoint, weight, stored):
         words = f"{stored.name} and {other.name} are exchanged"
         for repair in _with(checkpoint, weight, stored.replace(open=other.open), words):

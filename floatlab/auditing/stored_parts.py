@@ -118,7 +118,7 @@ class StoredParts:
         return self.tensors.get(name)
 
     def need(self, name: str, owner: str, *kinds: str) -> StoredTensor:
-        """Return a stored tensor. Raises FileFormatError if it is missing, or not of one of the types `kinds`."""
+        """Return a stored tensor. Raises FileFormatError if the tensor is missing, or if its type is not in `kinds`."""
         found = self.tensors.get(name)
         if found is None:
             raise FileFormatError(f"{quoted(owner, _LONG)} needs the tensor {quoted(name, _LONG)}, which is missing")

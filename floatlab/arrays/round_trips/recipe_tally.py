@@ -49,7 +49,7 @@ def limits_of(element: Format | Integers) -> Limits:
     if numbers.is_table:
         return Limits(0.0, float(numbers.largest), False)
     half = 2.0 ** (numbers.emax - numbers.precision) if numbers.emax < 1023 else 0.0  # half a unit of the last place
-    # A tie above the largest number goes to the largest number if this is even.
+    # A tie above the largest number goes to the largest number if that number is even.
     odd = numbers.precision == 1 or bool(numbers.largest_magnitude & 1)
     is_fixed = isinstance(element, Integers) or numbers.exponent_bits < 2  # fixed point: all steps are equal
     least = 0.0 if is_fixed or not numbers.subnormals else float(numbers.smallest_normal - numbers.smallest / 2)

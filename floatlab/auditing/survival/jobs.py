@@ -250,7 +250,7 @@ _lock = threading.Lock()
 
 
 def checkpoint_at(place: Place, version: str = "") -> QuantizedCheckpoint:
-    """Open a checkpoint, or return it if it is still open from an earlier job.
+    """Return an open checkpoint, which may still be open from an earlier job.
 
     Raises FileFormatError if `version` is given and the files have other names or sizes than this version states.
     """
@@ -291,7 +291,7 @@ def forget() -> None:
 
 
 def _begin_after_fork() -> None:
-    """Close the open checkpoints in a forked process, because it shares the file positions with its parent."""
+    """Close the open checkpoints in a forked process: it shares the positions in open files with its parent."""
     global _lock
     _lock = threading.Lock()
     forget()

@@ -58,8 +58,8 @@ def audit_recipes(
     only
         A glob that chooses tensors by name.
     progress
-        A function that is called with the number of bytes to read and the number of tensors. It returns a function that
-        is called with the number of bytes read since its last call.
+        A function that is called once, with the number of bytes to read and the number of tensors. It must return a
+        second function, which is then called with the number of bytes read since the previous call.
     **options
         The keywords that follow.
     min_sqnr

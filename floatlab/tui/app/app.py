@@ -241,7 +241,7 @@ class Explorer(Navigation):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a message in the key bar, in place of the list of keys, so that it covers nothing else.
+        """Show a message in the key bar, in place of the list of keys. The message covers nothing else.
 
         On a screen without a key bar, Textual shows a notification. Markup is not interpreted.
         """

@@ -1,4 +1,4 @@
-"""Keys of every screen; a screen adds its own in its `BINDINGS`, and the app adds the keys of the tabs."""
+"""Keys of every screen. A screen adds further keys in its `BINDINGS`, and the app adds the keys of the tabs."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def _rounding_adder(found: Reduction) -> Adder | None:
 
 
 def _rounded_separately(found: Reduction, terms: list[Term], nodes: list[Node]) -> list[bool]:
-    """Return for each term whether it was rounded before it was added.
+    """Return, for each term, whether the term was rounded before the addition.
 
     The node that adds such a term has a derivation for this rounding.
     """
