@@ -99,7 +99,7 @@ class Check(Record):
 def _function_in(
     function: Function, format: Format, round_all: bool, roundings: int | None
 ) -> Callable[[float], tuple[float, float]]:
-    """Return a function of x that returns the value of `function` in a format, and an estimate of the rounding error.
+    """Return a function of x that gives the value of `function` in a format, and an estimate of its rounding error.
 
     If `round_all` is true, `function` is called with a RoundedNumber, otherwise with a float.
     """

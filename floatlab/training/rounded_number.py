@@ -33,9 +33,9 @@ class RoundedNumber:
 
     To round every operation of a function, call it with a RoundedNumber. The function may use +, −, ×, ÷, powers with
     positive integer exponents, and `sqrt()`. `roundings` counts the operations. `error` estimates the absolute rounding
-    error so far. An operation propagates the errors of its operands to first order, and adds half an ulp of its result
-    as an independent error (root of the sum of squares). If a subtraction cancels most of the value, the absolute error
-    does not shrink with the value.
+    error so far. An operation propagates the errors of its operands to first order. Its rounding adds half an ulp of
+    the result, as an independent error (root of the sum of squares). If a subtraction cancels most of the value, the
+    absolute error does not shrink with the value.
 
     >>> x = RoundedNumber(0.1, "fp16")
     >>> x * x, (x * x).roundings
