@@ -1,4 +1,4 @@
-"""Find the order of addition of every element of a product.
+"""Find, for every element of a product, the order in which its terms are added.
 
 First, the elements are divided into classes that are computed in the same way (see `classes`). Then the tree of each
 class is probed at elements of this class, the largest class first. Replays on random matrices find the arithmetic of
@@ -317,7 +317,7 @@ def order_map(
     seed: int = 1,
     progress: Progress | None = None,
 ) -> OrderMap:
-    """Return the orders in which a function adds the terms of each element of a matrix product of one shape.
+    """Return, for each element of a matrix product of one shape, the order in which a function adds the terms.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The order of addition of every element of a product, and the product recomputed in these orders."""
+"""The order in which the terms of each element of a product are added; the product recomputed in these orders."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class OrderClass(Record):
 
 @methods_in_default_mode
 class OrderMap(Answering, Individual):
-    """The order of addition of each element of a product.
+    """For each element of a product, the order in which its terms are added.
 
     `shape` is (rows, terms, columns). In a batch, the rows of all products are counted together. `labels` (rows,
     columns) holds the class number of each element. `share` is the fraction of all elements whose order was found and
