@@ -57,7 +57,7 @@ class Batches(Record):
         return sum(batch.lanes * batch.steps for batch in self.each)
 
     def walk(self) -> Iterator[tuple[Batch, slice, Array]]:
-        """Yield each batch, the slots of its results, and the ids of its nodes in the plan, of shape (steps, lanes)."""
+        """Yield each batch, the slots of its results, and an array (steps, lanes) of the plan's ids of its nodes."""
         id = self.terms
         for batch, results in self._with_results():
             end = id + batch.steps * batch.lanes

@@ -43,7 +43,7 @@ class Blocked(Schedule):
     signature = (("a block length", None), ("schedule", Serial()), ("schedule", Serial()))
 
     def add_batches(self, slots: Array, into: BatchBuilder) -> Array:
-        """Add the terms of all full blocks, then those of a shorter last block, then the sums of the blocks."""
+        """Add the terms of all full blocks, then the terms of a shorter last block, then the sums of the blocks."""
         return _in_blocks(slots, self.count, self.inner, self.outer, into)
 
 

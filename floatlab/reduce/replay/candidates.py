@@ -138,7 +138,7 @@ def list_candidates(
     elements: int = 1,
     context: Context = DEFAULT,
 ) -> list[Candidate]:
-    """Return candidates for sums of n terms, or of n products of two factors, simple ones first.
+    """Return candidates for sums of n terms, or of n products of two factors; simple candidates come first.
 
     Models of machines have their own rounding; all other candidates use `context`. Two orders with the same tree give
     one candidate, unless n is above 2^11. If `schedules`, `formats` or `machines` is None, a default list of them is
@@ -166,7 +166,7 @@ def adders_along(
     context: Context = DEFAULT,
     fused: Callable[[], tuple[int, ...]] | None = None,
 ) -> Iterator[CandidateAdder]:
-    """Yield candidate adders for the order that was inferred for a library, simple ones first.
+    """Yield candidate adders for the order that was inferred for a library; simple adders come first.
 
     The adders of `list_adders` come first. The next adders use FMA, but round both products of a node that adds two
     products. Pairs of different adders follow, one adder for each operand of the last node: a library may use another

@@ -126,7 +126,7 @@ class Refutation(Individual):
 def pairs_of(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], apart: PrintedDecimal | Fraction | None
 ) -> tuple[tuple[ExplanationPair, ...], int]:
-    """Return up to 256 pairs of candidates, one for each of two results, and the number of all such pairs.
+    """Return up to 256 pairs of candidates (one candidate for each of two results), and the number of all such pairs.
 
     Each candidate of a pair reproduces its result. Unless `apart` is None, the two results must also differ by this
     amount. Pairs that differ in the fewest causes come first.

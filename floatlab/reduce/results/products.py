@@ -126,7 +126,7 @@ class Product(Answering, Individual):
         return reduce_terms("dot", self._factors(place), settings)
 
     def errors(self, worst: int = 5) -> ProductErrors:
-        """Return the errors of the elements, or, for large products, of the elements in a sample of rows.
+        """Return the errors of the elements; of a large product, only the elements in a sample of rows are examined.
 
         The result has the indices of up to `worst` elements with the largest errors.
 
