@@ -1,6 +1,6 @@
 """The exceptions that floatlab raises on purpose, and functions for their messages.
 
-The functions escape and shorten texts, and count things.
+The functions escape and shorten texts, join names to lists, and write counts with their nouns.
 """
 
 from __future__ import annotations

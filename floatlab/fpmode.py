@@ -74,7 +74,7 @@ class DefaultMode:
             _setter()[1](self._before)
 
     def outside(self, call: Callable[Given, Found]) -> Callable[Given, Found]:
-        """Wrap `call` so that it runs in the floating-point mode that was active before this context.
+        """Wrap `call` so that it runs in the floating-point mode that was active before this context was entered.
 
         `reveal` uses this to call a library in the user's own mode. If `call` changes the mode, the change
         persists after the context exits.

@@ -59,7 +59,7 @@ class Drawn:
     def page(self) -> Page:
         """Return the page that the command line shows for this result.
 
-        `print` shows the page, and its method `text(width)` returns it as text.
+        `print` shows the page. The page has a method `text(width)`, which returns the page as text.
         """
         return presenter().page_of(self)
 

@@ -74,7 +74,7 @@ def is_folder(path: str) -> bool:
 
 
 def whole_path(path: str) -> str:
-    """Return the absolute path, or in a confined process the path relative to its folder.
+    """Return the absolute path or, in a confined process, the path relative to the folder that it may read.
 
     The user of a confined process thus does not learn where the folder is.
     """

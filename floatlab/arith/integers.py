@@ -181,7 +181,7 @@ def to_integer(
     width : int or str, optional
         Width in bits, from 1 to 4096, or the name of a type (`"i32"`, `"u8"`). Default: 32.
     signed : bool, optional
-        Whether the integer is signed (two's complement); a name of a type overrides it. Default: True.
+        Whether the integer is signed (two's complement). Ignored if `width` is the name of a type. Default: True.
     format : Format or str, optional
         Format into which text is read. Default: binary32.
     context : Context or str, optional

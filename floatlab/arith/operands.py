@@ -92,7 +92,7 @@ def holds(wide: Format, narrow: Format) -> bool:
 
 
 def common_format(formats: list[Format]) -> Format:
-    """Return the format to which operands of these formats are promoted; raises FormatError if no format has them all.
+    """Return the format to which operands of these formats are promoted; raises FormatError if there is no such format.
 
     >>> common_format([parse_format("fp16"), parse_format("bf16")]).name
     'binary32'
@@ -187,7 +187,7 @@ class DerivationBuilder:
 
 
 def reading_context(context: Context) -> Context:
-    """Return the context for reading operands. As in compilers, they are rounded to nearest, and not flushed."""
+    """Return the context for reading operands. As in compilers, operands are rounded to nearest, and not flushed."""
     if context.rounding is Direction.RNE and not context.flush_results:
         return context
     return context.replace(rounding=Direction.RNE, flush_results=False)

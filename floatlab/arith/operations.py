@@ -31,8 +31,8 @@ def add(a: object, b: object, format: Format | str | None = None, context: AnyCo
         must be representable in the result's format.
     format : Format or str, optional
         Format of the result. Default: the operands' common format, or binary32 if no operand has a format. If the
-        operands have different formats, it is the first of binary16, bfloat16, binary32, binary64 and binary128 that
-        contains all of them.
+        operands have different formats, the default is the first of binary16, bfloat16, binary32, binary64 and
+        binary128 that contains all these formats.
     context : Context or str, optional
         Rounding direction, overflow, NaN and flush rules; or a direction's name (`"RTZ"`). Default: nearest even.
 

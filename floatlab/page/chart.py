@@ -115,7 +115,7 @@ class Scale(Record):
 
 
 def scale_of(numbers: list[float], is_log: bool = False) -> Scale | None:
-    """Return a scale that covers the numbers, widened if all are equal; None if no number can be shown.
+    """Return a scale that covers the numbers, widened if all numbers are equal; None if no number can be shown.
 
     >>> scale_of([3, 1, float("nan")]), scale_of([0.0], True)
     (Scale(low=1, high=3, is_log=False), None)

@@ -65,7 +65,7 @@ class HeatMap(Record):
 def report(page: Page, more: Iterable[tuple[str, HeatMap | Chart]], remark: str = "") -> str:
     """Return the blocks of a page, then charts and heat maps with their titles, as an HTML document.
 
-    `remark` is shown at the end, for instance the command that made the document.
+    `remark`, for instance the command that made the document, is shown at the end.
 
     >>> from floatlab.page.model import heading
     >>> cells = (HeatCell("< 1", -1.0), HeatCell("2", 1.0))

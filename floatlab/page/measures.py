@@ -13,7 +13,7 @@ def number(x: float | None) -> str:
 
 
 def upward(x: float) -> str:
-    """Return a tolerance rounded up to three digits, so that the tolerance shown is also sufficient.
+    """Return a tolerance as text, rounded up to three digits: a tolerance rounded down would be too small.
 
     >>> upward(3.3301e-05), upward(0.25)
     ('3.34e-05', '0.25')
@@ -45,7 +45,7 @@ def multiple(x: float) -> str:
 
 
 def share_of_tolerance(share: float) -> str:
-    """Return the ratio of an error to its tolerance in percent; a ratio of 10 or more as a multiple ("25 times").
+    """Return the ratio of an error to its tolerance in percent; from 10 on, the ratio is a multiple ("25 times").
 
     >>> share_of_tolerance(0.5), share_of_tolerance(25.0), share_of_tolerance(inf)
     ('50 %', '25 times', 'none allowed')

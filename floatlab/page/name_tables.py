@@ -42,7 +42,10 @@ Titles = list[list[str]]  # the lines of titles, each with a text for each colum
 
 
 def _choices(table: Table) -> Iterator[tuple[list[int], Titles]]:
-    """Yield choices of columns to show beside the names, and their titles. Each choice has one optional column less."""
+    """Yield choices of columns to show beside the names, and their titles.
+
+    The first choice has all columns. Each further choice has one optional column less.
+    """
     optional = table.optional or ()
     for count in range(len(optional) + 1):
         columns = [column for column in range(1, len(table.header)) if column not in optional[:count]]

@@ -78,7 +78,7 @@ def result_rows(derivation: Derivation) -> list[Block]:
 
 
 def exact_literal(derivation: Derivation) -> str:
-    """Return the exact result of a sum, difference, product or fma as text; empty if it is zero or not one of these.
+    """Return the exact result of a sum, difference, product or fma as text; empty for zero and for other operations.
 
     >>> from floatlab import arith
     >>> exact_literal(arith.add("1.5", "2^-20", "fp16"))
@@ -222,7 +222,7 @@ def _distance(datum: Datum, context: Context, up: bool) -> Line:
 
 
 def _offsets(derivation: Derivation) -> list[Line]:
-    """Return the distances from the typed number to the numbers below and above it, in this order.
+    """Return the distances from the typed number to the format's numbers below and above it, in this order.
 
     The list is empty if the result is exact, or if the error is a fraction too long to be computed exactly.
     """

@@ -35,7 +35,7 @@ def machine_rows(machine: Machine | ScaledUnit | None) -> list[Block]:
 
 
 def origin_rows(x: Source, y: Source | None) -> list[Block]:
-    """Return rows with the original formats of the operands, and the number of values that their conversion changed."""
+    """Return rows with the original formats of the operands, and how many values their conversion changed."""
     sides = {"terms": x} if y is None else {"a": x, "b": y}
     return [Row(name, _origin_words(side)) for name, side in sides.items() if side.origin is not None]
 

@@ -123,8 +123,8 @@ def _strip(strip: model.Strip, width: int) -> list[Line]:
 def _chunks(length: int, room: int, breaks: tuple[int, ...]) -> list[tuple[int, int]]:
     """Divide `length` columns into parts of at most `room` columns.
 
-    A part ends at the first of `breaks` that gives it at least an equal share of the remaining columns. If there is no
-    such break, the part ends at the last break that fits. Without any break, the part ends when it is full.
+    A part ends at the first of `breaks` at which the part has at least an equal share of the remaining columns. If
+    there is no such break, the part ends at the last break that fits. Without any break, the part ends when it is full.
     """
     chunks, start = [], 0
     while start < length:
@@ -150,7 +150,7 @@ def _table(table: model.Table, width: int) -> list[Line]:
 
 
 def _stacked(table: model.Table, width: int) -> list[Line]:
-    """Show each row as a list under its first cell, with the title of each column before its cell."""
+    """Show each row as a list: its first cell, and below it the other cells, each after the title of the column."""
     lines: list[Line] = []
     margin = " " * (2 * INDENT)
     for row in table.rows:

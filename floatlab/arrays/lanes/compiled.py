@@ -4,7 +4,7 @@ The first pass computes an operation for all elements. This pass uses binary32 i
 of the results, and otherwise binary64. Each result is rounded to odd, and then to the format of the results. The kernel
 (the C function that does the pass) marks elements for which binary32 may be too narrow: products of numbers far from 1,
 overflows, infinities, NaNs, divisions by zero. A second pass computes the marked elements again in binary64. Elements
-that this pass marks are computed by `numpy_operations` as exact pairs of binary64.
+that the second pass marks are computed by `numpy_operations` as exact pairs of binary64.
 
 A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer. A parameter named `word` is
 the format of the words: binary32 or binary64.

@@ -278,7 +278,7 @@ def map_blocks(
 
     The arrays may have any strides and byte order. `reads` are broadcast to the shape of `to`. Each thread processes
     its own part of the elements. `start` is the index of the first element's random draw. An array of `reads` may share
-    memory with `to` only if elements with equal indices have equal addresses; otherwise pass a copy.
+    memory with `to` only if elements with the same index have the same address; otherwise pass a copy.
     """
     count, writes = to.size, [to] if flags is None else [to, flags]
     if not count:

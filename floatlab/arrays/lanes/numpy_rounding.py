@@ -68,10 +68,10 @@ def draws(seed: int, first: int, count: int) -> Array:
 
 
 def compared_draws(context: Context, first: int, count: int) -> Array:
-    """Return one number for each of `count` elements from index `first` on; it decides the stochastic rounding.
+    """Return, for each of `count` elements from index `first` on, a number that decides the stochastic rounding.
 
-    Let f be the discarded part of an element, in units in the last place. The element is rounded away from zero if its
-    number is less than floor(2^32·f).
+    Let f be the discarded part of an element, in units in the last place. The element is rounded away from zero if the
+    returned number is less than floor(2^32·f).
     """
     drawn = draws(context.seed, first, count)
     if context.rounding is Direction.SR and context.draw is None:
@@ -288,7 +288,7 @@ def rounder(rule: RoundingRule) -> Rounder:
 def _look_up(tables: tuple[Array, Array], words: Array, codes: Array, flags: Array | None) -> None:
     """Round by the tables of `table_for`.
 
-    The index is the upper half of the word; its lowest bit is set to 1 if any bit of the lower half is 1.
+    The index is the upper half of the word. If any bit of the lower half is 1, the lowest bit of the index is set to 1.
     """
     places = words & np.uint32(0xFFFF)
     places += np.uint32(0xFFFF)  # carries into bit 16 if any low bit is set

@@ -1,8 +1,9 @@
 """The statistics of an array and its rounded copy (`Tally`), computed by the compiled extension or in NumPy.
 
-Both give the same bits, because the order of the additions is defined. Sums are computed in binary64. A chunk is 2048
-elements, and its element i belongs to sum i mod 16. Each of these 16 sums is added serially. Then sum j + 8 is added to
-sum j, and so on with 4, 2 and 1. The sums of the chunks are added serially. No operation is fused.
+The extension and NumPy give the same bits, because the order of the additions is defined. Sums are computed in
+binary64. A chunk has 2048 elements, and element i of a chunk belongs to sum i mod 16. Each of these 16 sums is added
+serially. Then sum j + 8 is added to sum j, and so on with 4, 2 and 1. The sums of the chunks are added serially. No
+operation is fused.
 """
 
 from __future__ import annotations

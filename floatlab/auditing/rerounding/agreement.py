@@ -53,7 +53,7 @@ _CLIPPED_BLOCKS = 15
 
 
 class CodeAgreement(Record):
-    """Counts that tell how close the codes of a weight are to its original divided by the stored scales.
+    """Counts that compare the codes of a weight with its original, divided by the stored scales.
 
     Of the `elements`, `nearest` have the code that rounding the original to nearest gives. Each number of the original
     lies between two codes; `far` elements have neither of these two codes. `clipped` counts numbers of the original
@@ -157,7 +157,7 @@ class CodeAgreement(Record):
 def agreement(read: ArraySource, original: ArraySource, grid: CodeGrid, most: int | None = None) -> CodeAgreement:
     """Count how many codes of a weight agree with its original; `most` limits the number of elements.
 
-    If a weight never uses an outermost code, such as −128, the outermost code that the weight uses takes its place.
+    If a weight never uses an outermost code, such as −128, numbers are clipped at the outermost code that occurs.
     """
     found = _compared(read, original, grid, most)
     elements, near, far, clipped, flushed, blocks, exact_blocks, *of_blocks = found.counts.tolist()
@@ -173,7 +173,7 @@ def agreement(read: ArraySource, original: ArraySource, grid: CodeGrid, most: in
 def nearest_by_column(read: ArraySource, original: ArraySource, grid: CodeGrid, most: int) -> Array | None:
     """Return four counts for each column of the original.
 
-    They count the zeros, the zeros with nearest codes, the nonzero numbers, and the nonzero numbers with nearest codes.
+    The counts are those of zeros, zeros with nearest codes, nonzero numbers, and nonzero numbers with nearest codes.
     """
     return _compared(read, original, grid, most, by_column=True).columns
 

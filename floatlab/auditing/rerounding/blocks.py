@@ -1,4 +1,4 @@
-"""Finds blocks and rows whose codes are far from the original, and tells damage from error feedback.
+"""Finds blocks and rows whose codes are far from the original, and distinguishes damage from error feedback.
 
 Error feedback: quantisers such as GPTQ add the rounding error of one element to the elements that follow.
 """

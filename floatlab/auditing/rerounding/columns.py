@@ -33,7 +33,7 @@ _BY_CHANCE = 0.01  # columns with only nearest codes prove feedback if their pro
 
 
 class ColumnFactors(Individual):
-    """The factor (in `values`) by which each column of a weight differs from the column of the original."""
+    """The factors (in `values`) by which the columns of a weight differ from the columns of its original."""
 
     values: Array
 
@@ -112,7 +112,7 @@ def is_fed_back_by_columns(read: ArraySource, original: ArraySource, grid: CodeG
 
 
 def _at_least(count: int, mean: float) -> float:
-    """Return the probability that a number with Poisson's distribution of this mean is at least `count`."""
+    """Return the probability that a Poisson-distributed number with this mean is at least `count`."""
     term, below = exp(-mean), 0.0
     for number in range(count):
         below += term

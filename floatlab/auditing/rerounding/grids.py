@@ -49,7 +49,7 @@ _GGML: dict[str, tuple[slice, int, int, Array]] = {
 
 
 class CodeGrid(Individual):
-    """The numbers that the codes of a weight stand for before scales and offsets are applied, in ascending order.
+    """The numbers, in ascending order, that the codes of a weight stand for before scales and offsets are applied.
 
     `highest` is the weight after all codes have been replaced by the highest code. `lowest` is the weight after all
     codes have been replaced by the lowest code. Scales and offsets follow from these two weights. `lowest` is None if

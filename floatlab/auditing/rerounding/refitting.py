@@ -17,7 +17,7 @@ _FEWEST = 8  # groups smaller than this are skipped: they may agree by chance
 
 
 def is_refitted(read: ArraySource, original: ArraySource, grid: CodeGrid, size: int, most: float) -> bool:
-    """Return whether nearly every group has a factor near 1 that makes all its codes nearest to the original.
+    """Return whether a factor near 1 for the scale makes all codes nearest to the original, in nearly every group.
 
     A group is a run of at most `size` elements of a row with the same scale; if `size` is 0, a run may have any length.
     A quantiser may compute codes with a scale, and then round the scale, or fit it to the codes (llama.cpp's
@@ -60,7 +60,7 @@ def is_refitted(read: ArraySource, original: ArraySource, grid: CodeGrid, size: 
 
 
 def _factors(place: Array, least: Array, largest: Array) -> tuple[Array, Array]:
-    """Return, for each number, the least and the largest factor for its scale with which it keeps its code.
+    """Return, for each number, the least and the largest factor for the scale that do not change the number's code.
 
     `place` has the numbers divided by their stored scales. All quotients from `least` to `largest` are rounded to the
     same code as `place`.

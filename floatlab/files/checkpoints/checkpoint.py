@@ -75,7 +75,7 @@ class Checkpoint:
             raise FileFormatError(f"{shown(self.name)} has over {MOST_TENSORS:,} tensors, which is too many")
 
     def matching(self, only: str | None) -> list[str]:
-        """Return the names that the glob `only` matches, or all if it is None.
+        """Return the names that the glob `only` matches, or all names if `only` is None.
 
         Raises UnsupportedError if the glob matches none.
         """
@@ -105,7 +105,7 @@ class Checkpoint:
 
 
 def matching(names: list[str], only: str | None, where: str) -> list[str]:
-    """Return the names that the glob `only` (`*`, `?`, `[…]`) matches, or all names if it is None.
+    """Return the names that the glob `only` (`*`, `?`, `[…]`) matches, or all names if `only` is None.
 
     Raises UnsupportedError if the glob matches none; `where` is the name of the checkpoint in the message.
 

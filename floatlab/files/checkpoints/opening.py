@@ -243,7 +243,7 @@ def _npz(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
 
 
 def _npy(checkpoint: Checkpoint, path: str) -> list[StoredTensor]:
-    """Return the only tensor of a `.npy` file; its name is the name of the file without the suffix."""
+    """Return the only tensor of a `.npy` file. The name of the tensor is the name of the file without the suffix."""
     with open_npy(path) as array:
         name = os.path.basename(plain(path))[: -len(".npy")]
         return [StoredTensor(name, array.kind, array.kind, array.shape, partial(open_npy, path))]

@@ -1,1 +1,1 @@
-"""Reads files at URLs by ranges of bytes: http(s) with the standard library, all others with fsspec."""
+"""Reads files at URLs by ranges of bytes: the standard library reads URLs of http(s), fsspec reads all other URLs."""

@@ -13,7 +13,7 @@ _LONGEST = 1 << 12
 
 
 def token_for(url: str) -> str:
-    """Return the token for the host of a URL; empty if there is none.
+    """Return the token for the host of a URL; empty if there is no token for this host.
 
     The result is also empty if the token would be sent to another computer without encryption. Raises FileFormatError
     for a token that cannot be sent.

@@ -136,7 +136,7 @@ class Adder(NodeRule):
         return value, made
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
-        """Return the evaluated node. If its only argument is a term, the node has the value that `leaf` returns."""
+        """Return the evaluated node. If the node has one argument, a term, its value is the one that `leaf` returns."""
         if len(ids) == 1 and isinstance(arguments[0], Term):
             value, roundings = self.leaf(arguments[0], ids[0], element)
             return Node(id, ids, value, tuple(roundings))

@@ -156,7 +156,7 @@ class CodeEngine:
         return self.fuse(sums, slots, ids) if self.fma else self.add(sums, self.leaf(slots), ids)
 
     def _value(self, is_term: bool, array: Array, lane: int, place: tuple[int, ...], element: int) -> Term | Datum:
-        """Return one argument of one sum: a number, or a term if its product is fused."""
+        """Return one argument of one sum: a number or, if the argument is a fused product, a term."""
         if not is_term:
             return Datum(self.format, int(array[(lane, *place)]))
         slot = int(array[lane])
@@ -211,7 +211,7 @@ class CodeEngine:
         return unsure
 
     def _walk(self, sums: Array, slots: Array, trail: Array | None = None) -> tuple[Array, int]:
-        """Add many terms to few sums in a loop over binary64 numbers, which rounds each sum to the format.
+        """Add many terms to few sums, in a loop that works on binary64 numbers and rounds each sum to the format.
 
         Return the sums and the number of steps done. Steps are done in parts of `ROWS` steps. The loop stops before the
         first part that has a number or a sum that is not finite. The sums after each step are written to `trail`.
@@ -243,7 +243,7 @@ class CodeEngine:
         return sums, len(slots)
 
     def _compiled_walk(self, count: int) -> Walk | None:
-        """Return a compiled loop that adds terms, or products by FMA; None if it is not built, or NumPy is faster."""
+        """Return a compiled loop that adds terms, or products by FMA; None if NumPy is faster or no loop was built."""
         fed = ["a", "b"] if self.fma else ["a"]
         stage = RecurrenceStage("s", "fma" if self.fma else "add", (*fed, "s"), self.format, self.adder.context)
         line = Recurrence(["s", *fed], [stage])

@@ -51,8 +51,8 @@ class Machine(Record):
     note : str
         A note for users.
     adds_c_last : bool
-        Whether the accumulator's initial value c is added at the end, and this sum rounded to nearest. Otherwise c is
-        added in the first block.
+        Whether the accumulator's initial value c is added at the end, and this sum is rounded to nearest. Otherwise c
+        is added in the first block.
     """
 
     name: str

@@ -98,7 +98,7 @@ def odd_sum(numbers: Sequence[float]) -> float | None:
 
 
 def exact_adder(format: Format, context: Context) -> Callable[[Sequence[float]], float | None] | None:
-    """Return a function that adds binary64 numbers exactly and rounds the sum once, to nearest even, to a format.
+    """Return a function that adds binary64 numbers exactly, and rounds the sum once into a format, to nearest even.
 
     If the format or the context is not supported, return None in place of a function. The returned function gives None
     if an intermediate sum overflows or the result is not finite. It also gives None if the result is zero, because the

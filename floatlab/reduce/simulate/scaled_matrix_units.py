@@ -75,7 +75,7 @@ class ScaledUnit(Record):
         return f"model, no hardware record, of {self.hardware} ({self.name}) from {self.source}"
 
     def blocks(self, terms: int) -> int:
-        """Return how many scales each factor has for `terms` products: one for every `size` products or fewer."""
+        """Return how many scales each factor has for `terms` products: `terms` / `size`, rounded up."""
         return -(-terms // self.size)
 
     def multiply_add(self, x: Source, y: Source, scales: tuple[Source, Source], c: Array | None = None) -> Array:

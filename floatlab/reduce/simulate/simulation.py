@@ -163,7 +163,7 @@ def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
 
 
 def _stretches(adds_terms: Array, start: int) -> Iterator[tuple[int, int]]:
-    """Split the steps from `start` on into ranges: a run of steps that add terms, or one step that adds results."""
+    """Split the steps from `start` on into ranges. A range is a run of steps that add terms, or one other step."""
     for place in (*np.flatnonzero(~adds_terms[start:]) + start, len(adds_terms)):
         if start < place:
             yield start, int(place)

@@ -35,8 +35,8 @@ LEAST_EXPONENT = -126  # emin of binary32: the smallest exponent to which the pa
 class TensorCore(NodeRule):
     """The arithmetic of a tensor core: the bits kept in the alignment, and the rounding into the accumulator.
 
-    `direction` is the rounding into the accumulator. If `result_bits` is given, the result is truncated to this number
-    of fraction bits; the accumulator's format has more.
+    `direction` is the direction of the rounding into the accumulator. If `result_bits` is given, the result is
+    truncated to this number of fraction bits, although the accumulator's format has more fraction bits.
 
     If `sum_bits` is given, the node works in two stages. First, it aligns the products to their largest exponent and
     adds the products. If `groups` is 0, zeros have the exponent −126 in this alignment. Second, the node adds the

@@ -200,8 +200,8 @@ def operate(
 def _result_format(values: tuple[Operand, ...]) -> Format:
     """Return the format of a result if no option names it.
 
-    If the operands have one format, this is the format. If they have several, it is the format to which operands of
-    these formats are promoted. If no operand has a format, it is the default format.
+    If the operands have one format, the result has this format, too. If they have several formats, the result has the
+    format to which the operands are promoted. If no operand has a format, the result has the default format.
     """
     data = (value.result if isinstance(value, Derivation) else value for value in values)
     own = [value.format for value in data if isinstance(value, Datum)]

@@ -81,7 +81,7 @@ def sentence(rule: Rule) -> str:
 
 
 def expression(derivation: Derivation) -> str:
-    """Return the operation with its operands, as their shortest decimals or as typed.
+    """Return the operation as text. Each operand is written as it was typed, or as its shortest decimal.
 
     >>> from floatlab.arith import add
     >>> expression(add("1.125", "0.1", "fp16"))
@@ -341,8 +341,8 @@ def closing_rows(derivation: Derivation) -> list[Block]:
     """Return the rows after the last step.
 
     The rows show the result that the typed numbers would have if they were not rounded first. There are no rows if this
-    is also the actual result. Under x87 precision control, the rows show instead what is stored if the result is stored
-    in a narrower format.
+    is also the actual result. Under x87 precision control, the rows show instead the number that a store of the result
+    into a narrower format gives.
     """
     if derivation.context.precision == DEFAULT.precision:
         if not any(derivation.literals):

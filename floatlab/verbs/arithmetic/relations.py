@@ -164,7 +164,7 @@ def _separate(contrast: Contrast, steps: int | None) -> list[StepGroup]:
 def fused_and_separate(
     contrast: Contrast, steps: int | None = None, draw_bits: bool = True
 ) -> tuple[list[StepGroup], list[StepGroup], list[StepGroup]]:
-    """Return groups of steps in three lists: common to both computations, only in fma, only in multiply-then-add.
+    """Return three lists of groups of steps: those in both computations, in fma only, and in multiply-then-add only.
 
     `steps` limits the number of steps of each computation. `draw_bits` says whether to draw the bits of the operands.
     """
@@ -181,7 +181,7 @@ def fused_and_separate(
 def contrast_page(contrast: Contrast, steps: int | None = None, why: bool = False) -> Page:
     """Return the page of fma and multiply-then-add.
 
-    `steps` limits the number of steps shown of each computation. `why` adds the reason for each step.
+    `steps` limits the number of steps that are shown for each computation. `why` adds the reason for each step.
     """
     fused, separate = contrast.fused, contrast.separate
     shared, left, right = fused_and_separate(contrast, steps)

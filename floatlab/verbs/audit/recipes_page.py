@@ -165,7 +165,7 @@ def _tensors(found: RecipeAudit, shown: list[TensorFigures]) -> list[Block]:
 
 
 def side_by_side(totals: Sequence[RecipeFigures], first: str = "in all") -> list[Block]:
-    """Return three tables with a row for each recipe: errors, how many numbers stay exact or are lost, and scales.
+    """Return three tables with a row for each recipe: errors, shares of exact and of lost numbers, and scales.
 
     `first` is the title of the column of recipes in the first table.
     """

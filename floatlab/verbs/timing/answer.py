@@ -69,7 +69,7 @@ def backends_answer(
 def answer_of(found: BackendComparison) -> Answer:
     """Return the answer for products on several backends.
 
-    `--quiet` prints the fastest backend, or several if their times cannot be told apart.
+    `--quiet` prints the fastest backend, or several backends if their times cannot be told apart.
     """
 
     def page() -> Page:

@@ -76,7 +76,7 @@ def _causes(judged: BackendTiming | BackendPair) -> list[str] | None:
 def _effects(compared: BackendComparison) -> tuple[Effect, ...] | None:
     """Return how large a difference each possible cause would give on these inputs.
 
-    The effects depend only on the inputs, so all pairs of backends have the same ones.
+    The effects depend only on the inputs, so they are the same for all pairs of backends.
     """
     judgements = [run.judgement for run in compared.runs] + [pair.judgement for pair in compared.pairs]
     return next((judgement.effects for judgement in judgements if judgement is not None), None)

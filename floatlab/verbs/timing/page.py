@@ -182,9 +182,9 @@ def _named(pair: BackendPair) -> str:
 
 
 def _verdicts(found: BackendComparison) -> list[Block]:
-    """Return rows on pairs of backends, with the verdict; and rows on backends whose error exceeds rounding errors.
+    """Return rows with the verdicts on pairs of backends, where pairs with the same verdict share a row.
 
-    Pairs with the same verdict share a row.
+    Further rows are for backends with errors that are larger than rounding explains.
     """
     said: dict[str, list[str]] = {}
     for pair in found.pairs:
