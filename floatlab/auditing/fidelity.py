@@ -70,7 +70,7 @@ class Fidelity(Record):
 
     @property
     def fits(self) -> bool:
-        """Whether the error is small enough for a quantiser with the right scales."""
+        """Whether a quantiser with the right scales can leave such errors."""
         return self.relative_error < self.most and not self.bad_blocks and not self.nans
 
     @property

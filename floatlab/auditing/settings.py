@@ -1,4 +1,4 @@
-"""The quantisation settings that the configuration files beside a checkpoint give."""
+"""The quantisation settings in the configuration files beside a checkpoint."""
 
 from __future__ import annotations
 

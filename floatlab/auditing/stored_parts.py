@@ -215,7 +215,7 @@ def block_of_scales(parts: StoredParts, scale: StoredTensor, shape: Shape, owner
 
 
 def _possible_blocks(scales: Shape, shape: Shape) -> list[tuple[int, int]]:
-    """Return the usual block shapes that fit scales of this shape; they are tried if no configuration names one."""
+    """Return the usual block shapes that fit scales of this shape, for weights whose configuration names none."""
     if len(shape) < 2 or len(scales) != len(shape) or scales[:-2] != shape[:-2] or 0 in scales:
         return []
     squares = [(size, size) for size in _SQUARES if tuple(-(-n // size) for n in shape[-2:]) == scales[-2:]]

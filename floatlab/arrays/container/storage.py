@@ -1,9 +1,9 @@
 """FloatArrays in files: `save` and `load` an array, a list or a dict as `.npz` files, which NumPy can also read.
 
-A file is an uncompressed zip of `.npy` members, one per array. FloatArrays are stored as codes, plain unsigned
-integers, which `numpy.load(path)["weight"]` reads without floatlab. The member `floatlab.json` lists the key, the
-format and the context of each array. Nothing is ever unpickled. Reading needs memory of at most a few times the file
-size, since the sizes that the file declares are checked first.
+A file is an uncompressed zip of `.npy` members, one per array. FloatArrays are stored as codes. These are plain
+unsigned integers: `numpy.load(path)["weight"]` reads them without floatlab. The member `floatlab.json` lists the key,
+the format and the context of each array. Nothing is ever unpickled. Reading needs memory of at most a few times the
+file size, since the sizes that the file declares are checked first.
 """
 
 from __future__ import annotations

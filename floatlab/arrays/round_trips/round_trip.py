@@ -283,7 +283,7 @@ def _preceded(x: Piece, peak: float, count: int) -> Piece:
 
 
 def check_supported(recipe: Recipe) -> None:
-    """Raise FloatlabError for a recipe that arrays do not support, before any data is read.
+    """Raise FloatlabError for a recipe that arrays do not support. This check needs no data.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> check_supported(parse_recipe("nvfp4"))

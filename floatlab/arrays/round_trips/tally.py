@@ -1,6 +1,7 @@
 """Counts, histograms, extremes and sums of an array and its rounded copy, which show what a format does to the numbers.
 
-The results have the same bits in every lane. `lanes.tally_lanes` computes them, and defines the order of the sums.
+The results have the same bits in every lane (compiled or NumPy). `lanes.tally_lanes` computes the results, and defines
+the order of the sums.
 """
 
 from __future__ import annotations

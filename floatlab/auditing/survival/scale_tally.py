@@ -18,9 +18,9 @@ from floatlab.record import Record
 class ScaleTally(Record):
     """The scales of a tensor's blocks, as they are stored (without the scale of the tensor).
 
-    Of the `blocks`, `empty` have only zeros, and are left out of the other numbers. `clipped` blocks need a scale that
-    is too large for the format of the scales. `underflowed` blocks need a scale below the smallest positive number of
-    this format. `zeros` counts scales that are 0, and `nans` counts scales that are NaN or infinite. `largest` and
+    Of the `blocks`, `empty` have only zeros. All other attributes leave out these blocks. `clipped` blocks need a scale
+    that is too large for the format of the scales. `underflowed` blocks need a scale below the smallest positive number
+    of this format. `zeros` counts scales that are 0, and `nans` counts scales that are NaN or infinite. `largest` and
     `smallest` are the extreme magnitudes of the remaining scales, and `exponents` counts these magnitudes by
     floor(log2), in ascending order.
     """

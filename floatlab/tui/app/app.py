@@ -226,7 +226,7 @@ class Explorer(Navigation):
         self._exit_renderables.clear()
 
     def panic(self, *renderables: RenderableType) -> None:
-        """Exit after an error in the thread that reads the terminal, without Textual's traceback."""
+        """After an error in the thread that reads the terminal, exit without Textual's traceback."""
         traces = [each.trace for each in renderables if hasattr(each, "trace")]  # of rich.traceback, a slow import
         cause = "; ".join(f"{trace.stacks[0].exc_type}: {trace.stacks[0].exc_value}" for trace in traces)
         self.failure = self.failure or RuntimeError(f"the terminal cannot be read: {cause}")

@@ -258,7 +258,7 @@ def server_of(
 
         @public_url.setter
         def public_url(self, url: str) -> None:
-            """Ignore the URL that textual-serve sets: a host can have several names; the request has the right one."""
+            """Ignore the URL that textual-serve sets: a host may have several names; the request has the right name."""
 
         @property
         def command(self) -> str:

@@ -1,7 +1,7 @@
 """The page in which a visitor's browser shows an explorer. It loads nothing from other hosts.
 
-The page has the terminal of textual-serve, which cannot pass on a question. So a script takes the command from the
-page's address and adds it to the request for an explorer. When the explorer shows another question, the script
+The page has the terminal of textual-serve, which cannot pass a question to the explorer. So a script takes the command
+from the page's address and adds it to the request for an explorer. When the explorer shows another question, the script
 writes the command of this question into the address.
 
 The explorer in a terminal imports this module for its constants.

@@ -111,7 +111,7 @@ class KeysWindow(HelpWindow):
 
 
 class Example(Record):
-    """An example in the first steps: its title, its command as words, and the view to show (empty for the first)."""
+    """An example in the first steps: its title, its command as words, and the view to show (empty: the first view)."""
 
     title: str
     words: tuple[str, ...]

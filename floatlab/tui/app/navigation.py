@@ -32,7 +32,7 @@ class Navigation(ExplorerBase):
     def start_navigation(self, earlier: object) -> None:
         """Start with no place to go back to.
 
-        `earlier` is the history in the file of the last session, not validated yet.
+        `earlier` is the history in the file of the last session, which has not been validated yet.
         """
         self._trail, self._questions = Trail(), Questions(lambda: self._read_history(earlier))
 

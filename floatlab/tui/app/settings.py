@@ -42,7 +42,7 @@ def session_file() -> Path | None:
 def _read(path: Path | None, most: int) -> str:
     """Return the text of a file, or an empty text if the file does not exist.
 
-    Raises OSError if the file cannot be read, ValueError if it is not a regular file, is too long, or is not UTF-8.
+    Raises OSError if the file cannot be read. Raises ValueError if it is not a regular file, too long, or not UTF-8.
     """
     if path is None or not path.exists():
         return ""

@@ -52,7 +52,7 @@ def formats(names: tuple[str, ...] = ()) -> Answer:
 
 
 def _is_recipe(name: str) -> bool:
-    """Return whether a name looks like the name of a recipe, without importing the recipes."""
+    """Return whether a name looks like the name of a recipe. The recipes are not imported for this."""
     plain = name.strip().lower().replace("-", "_")
     return plain in BLOCK_ALIASES or any(mark in name for mark in "/:(")
 

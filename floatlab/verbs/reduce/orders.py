@@ -86,7 +86,7 @@ def compare_orders(found: Reduction) -> Iterator[list[OrderChoice]]:
 
 
 def _choices(found: Reduction) -> Iterator[tuple[str, dict[str, object], Schedule, AnyAdder]]:
-    """Yield for each order its name, the options that select it, its schedule and its adder."""
+    """Yield, for each order, its name, the options that select it, its schedule and its adder."""
     adder, order = found.adder, found.schedule
     rule = adder.rule if isinstance(adder, Compensated) else None
     machine = None if found.machine is None else found.machine.name

@@ -56,7 +56,7 @@ class Tree:
     """
 
     def __init__(self, plan: Plan, found: Reduction | None = None) -> None:
-        """Compute which terms are below each node, the entries of the reduction `found`, and the table's columns."""
+        """Compute the terms below each node, the contributions to the error of `found`, and the columns."""
         self.plan, self.found = plan, found
         self.entries: list[Contribution] = [] if found is None else error_contributions(found)
         n = plan.terms

@@ -298,7 +298,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
         return super().possible() | rows | dict.fromkeys(("part", "at"), in_parts)
 
     def code_to_pin(self, name: str) -> str:
-        """Return the code of the element under the cursor; empty if there is no element, or the format has no name."""
+        """Return the code of the element under the cursor; empty without an element, or if its format has no name."""
         found = self.element
         return "" if found is None else found.code
 

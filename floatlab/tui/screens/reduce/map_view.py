@@ -17,7 +17,10 @@ _USUAL = 80, 24  # the size of the picture before the first layout
 
 
 class MapView(Cells, inherit_bindings=False):
-    """The orders of addition in a product, to scale if possible. A block is a rectangle of elements with one order."""
+    """A map of the orders of addition in a product, drawn to scale if possible.
+
+    A block is a rectangle of elements with one order.
+    """
 
     PLACE = "On the map"  # the heading in the list of keys
     HELP = (
