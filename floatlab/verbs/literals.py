@@ -12,7 +12,7 @@ _SUFFIXES = {"binary16": "f16", "bfloat16": "bf16", "binary32": "f", "binary64":
 
 
 def literals_of(datum: Datum) -> dict[str, tuple[str, str]]:
-    """Return the notations that denote a number exactly in its format: by name, a description and the text.
+    """Return the notations that denote a number exactly in its format: for each name, a description and the text.
 
     Parameters
     ----------

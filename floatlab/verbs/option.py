@@ -93,9 +93,9 @@ class Option(Record):
     Parameters
     ----------
     name
-        Its name in `Question.options`, or the name of the field of `Context` that the option sets.
+        The name of the option in `Question.options`, or the name of the field of `Context` that the option sets.
     metavar
-        Placeholders of its arguments, such as `N` or `X Y`. An option without a metavar is a switch. Typing a switch
+        Placeholders of the arguments, such as `N` or `X Y`. An option without a metavar is a switch. Typing a switch
         sets the option to `value`.
     help
         The text in `--help`. An option is listed if it has this text, or a metavar and choices.

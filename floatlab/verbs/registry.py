@@ -252,7 +252,7 @@ def asks(name: str) -> bool:
 
 
 def answers_of(name: str) -> Answers:
-    """Import and return the `answers` function of a verb; raises FloatlabError if it has none."""
+    """Import and return the `answers` function of a verb; raises FloatlabError if the verb has no such function."""
     entry = VERBS.get(name)
     if entry is None or entry.answers is None:
         raise FloatlabError(f"{name} has no answers: it can only be run on the command line")

@@ -189,7 +189,7 @@ class Quantizer:
         return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, lines, minimum, groups)
 
     def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value], found: Found) -> Attempt:
-        """Quantize a block with one value of the factor `grow` (see `ScaleChoice`); `known` has this value.
+        """Quantize a block with one value of the factor `grow` (see `ScaleChoice`), which is in `known`.
 
         Returns five things: the scale; the lines of the rule that were computed, with their values; the elements; all
         variables by name; and, in HiF4, the exponents of the groups.
@@ -274,7 +274,7 @@ class Quantizer:
         return found, kind.code(found.negative, n), found.flags & ~Flags.UNDERFLOW
 
     def _once(self, scaled: Ratio, numbers: Format, index: int) -> Rounded:
-        """Round a scaled value once: in the context's direction if it is not RNE, else in the rule's direction."""
+        """Round a scaled value once: in the context's direction if this is not RNE, else in the rule's direction."""
         exact, sticky = scaled.enclose(numbers)
         context = self.context
         if self.rule.rounding != "RNE" and context.rounding is Direction.RNE:

@@ -34,7 +34,7 @@ class Element(Record):
 
     @property
     def error(self) -> Fraction | None:
-        """The decoded value minus the original value, exactly; None if one of them is not finite."""
+        """The decoded value minus the original value, exactly; None if one of the values is not finite."""
         if self.decoded is None or not isinstance(self.value, Ratio):
             return None
         return self.decoded.as_fraction() - self.value.as_fraction()

@@ -62,11 +62,11 @@ def _sum(terms: Sequence[float]) -> float:
 def qkx2(values: Sequence[Value]) -> Found:
     """Return the scale `step`, the negated minimum `depth` and the elements of a block of q4_k.
 
-    This is make_qkx2_quants of ggml, with the weights of quantize_row_q4_K_ref. It divides the range of the block into
-    15 steps; then it tries 14.0, 14.1, …, 16.0 steps. Each of these numbers of steps determines the elements. A
-    least-squares fit to the elements gives a new scale and minimum. The search keeps the pair with the least weighted
-    square error. The minimum is at most 0. The range first begins at the least value, or at 0 if all values are
-    positive. After each improvement, it begins at the new minimum.
+    This is make_qkx2_quants of ggml, with the weights of quantize_row_q4_K_ref. The search divides the range of the
+    block into 15 steps; then it tries 14.0, 14.1, …, 16.0 steps. Each of these numbers of steps determines the
+    elements. A least-squares fit to the elements gives a new scale and minimum. The search keeps the pair with the
+    least weighted square error. The minimum is at most 0. The range first begins at the least value, or at 0 if all
+    values are positive. After each improvement, the range begins at the new minimum.
 
     >>> found = qkx2([ratio(n) for n in range(-3, 13)])
     >>> [int(each.as_fraction()) for each in found.values.values()], [int(q.as_fraction()) for q in found.elements][:4]

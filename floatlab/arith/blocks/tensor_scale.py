@@ -19,7 +19,9 @@ from floatlab.numbers.rounding import Context
 
 
 def read_tensor_scale(value: object, kind: Format) -> Datum:
-    """Return the caller's tensor scale, rounded into `kind`. Raises UnsupportedError unless it is positive and finite.
+    """Return the caller's tensor scale, rounded into `kind`.
+
+    Raises UnsupportedError unless the scale is positive and finite.
 
     >>> from floatlab import parse_format
     >>> read_tensor_scale("0.1", parse_format("fp32"))

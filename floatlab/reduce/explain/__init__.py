@@ -1,4 +1,4 @@
-"""Why two results differ, and which computations give an observed one.
+"""Why two results differ, and which computations give an observed result.
 
 Words that the modules share:
 

@@ -41,13 +41,13 @@ def compare(
     op : str
         The operation on the inputs: matmul, linear, dot, sum (y is None), `einsum:ij,jk->ik` or `conv2d:stride=2`.
     bias : array_like, optional
-        The array that was added to the result of the operation. For linear and conv2d it has one number per output; for
-        other operations it is broadcast to the shape of the result.
+        The array that was added to the result of the operation. For linear and conv2d, the bias has one number per
+        output; for other operations, the bias is broadcast to the shape of the result.
     equal_nan : bool
         If true, two NaNs count as close, as in `numpy.allclose`.
     format : Format or str, optional
-        The format whose ulps are counted. The default is the format of both arrays. If their formats differ, it is the
-        narrower one, and the other array is first rounded to it.
+        The format whose ulps are counted. The default is the format of both arrays. If the formats differ, the default
+        is the narrower format, and the other array is first rounded to it.
     torch_tolerances : tuple of two floats, optional
         The rtol and atol of `torch.testing.assert_close`. The defaults depend on the dtype.
     worst : int

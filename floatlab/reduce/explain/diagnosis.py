@@ -332,10 +332,7 @@ class _PairDiagnosis:
         return self._done("rounding", rounding_line(tuple(found), self._worth()), tuple(found))
 
     def _with_replayed_formats(self, causes: tuple[DiagnosedCause, ...]) -> tuple[DiagnosedCause, ...]:
-        """Return the causes.
-
-        If inputs in TF32 or in binary16 explain a result, name the one that gives the exact bits.
-        """
+        """Return the causes. If TF32 and binary16 both explain a result, name only the format that gives its bits."""
         for each in self.explained:
             models = [] if each.other_format is None else [each.model, each.other_format]
             into = each.side.rounded_to

@@ -90,7 +90,7 @@ def factor_between(values: Array, product: Array, limit: Array) -> float | None:
 
 
 def within(factor: float | Array, values: Array, exact: Array, room: Array) -> float | Array:
-    """Adjust an estimated factor to the elements that it nearly fits, so that it fits as many of them as possible.
+    """Adjust an estimated factor to the elements that it nearly fits, so that it fits as many elements as possible.
 
     A factor that nearly fits no element is returned unchanged. If `factor` is a row or a column of factors, each factor
     is adjusted. `room` holds the largest allowed error of each element.
@@ -111,7 +111,7 @@ def within(factor: float | Array, values: Array, exact: Array, room: Array) -> f
 def _most_common(lows: Array, highs: Array) -> float:
     """Return a number that lies in as many of the intervals from `lows` to `highs` as possible.
 
-    If a number lies in all of them, one with few digits is chosen.
+    If some numbers lie in all intervals, one with few digits is chosen.
 
     >>> _most_common(np.array([0.0, 0.4, 2.0]), np.array([0.5, 1.0, 3.0]))
     0.4

@@ -34,7 +34,7 @@ MOVED = {"terms-missing", "terms-twice", "rows-moved", "columns-moved"}
 
 
 class SideExplanation(Individual):
-    """The explanation of one result: its status, why it differs from the product, and the mask of wrong elements."""
+    """The explanation of one result: a status, the causes of its errors, and the mask of wrong elements."""
 
     side: Side
     status: str  # product, rounding, bug or unknown
@@ -151,8 +151,8 @@ def _overflow(side: Side, exact: Array) -> Array:
 def find_stray(problem: ProductProblem, side: Side, moved: Fault | None = None) -> Array:
     """Return the mask of stray elements: NaN or infinite instead of finite, or different from an expected NaN or ∞.
 
-    An infinity that is due to overflow is not stray. If `moved` is given, the numbers of the result are compared with
-    those of the rows or columns of the product that were moved to their places.
+    An infinity that is due to overflow is not stray. If `moved` is given, each moved row or column of the result is
+    compared with the row or column of the product that was moved to its position.
     """
     exact, known, special = problem.totals.product, problem.known, problem.special
     if moved is not None:

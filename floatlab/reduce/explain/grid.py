@@ -38,8 +38,8 @@ NUMPY = "numpy.matmul of this machine"
 # About _MOST elements are replayed, fewer if they have more than about _TERMS terms in all, but at least about _LEAST.
 _TERMS, _MOST, _LEAST = 1 << 17, 256, 36
 _LONG = 400  # for sums of more terms, formats without processor support are tried in only a few orders
-_WHOLE = 1 << 28  # ways are replayed on all elements until this number of multiply-adds is reached
-_DIFFERING = 16  # after that, ways are replayed only in this many rows and columns in which the results differ
+_WHOLE = 1 << 28  # computations are replayed on all elements until this number of multiply-adds is reached
+_DIFFERING = 16  # after that, only this many rows and columns in which the results differ are replayed
 _EXACT = 1 << 15  # an exact sum that is computed alone costs as much as this many additions
 _SLOWER = 16  # an addition in a format without processor support costs as much as this many additions in other formats
 _NEAR_LARGEST = 2.0**-64  # sums above this fraction of the largest number are simulated in integers, which is slow
@@ -77,7 +77,7 @@ class CandidateGrid:
         """Choose the sample, and round the inputs if `model` rounds them. `into` is the format of the results."""
         self.problem, self.into, self.tick = problem, into, tick
         self.differing: Array | None = None  # the mask of the elements in which the two results differ, if it is known
-        self.nearest: dict[str, Array] = {}  # per result: the elements that the best rejected way does not reproduce
+        self.nearest: dict[str, Array] = {}  # per result: the elements that the best rejected `Way` lacks
         self.shares: dict[str, list[tuple[float, Candidate]]] = {}  # per result: (share reproduced, candidate)
         m, n = problem.shape
         most = min(_MOST, max(_LEAST, _TERMS // problem.terms))
@@ -244,7 +244,7 @@ class CandidateGrid:
 
     @property
     def _slow_exact_sums(self) -> int:
-        """The number of elements whose exact sums are computed one by one: all, or those in which all terms cancel."""
+        """The number of elements whose exact sums are computed one by one: all elements, or those that are 0."""
         if any(side.format.precision > _SINGLE.precision for side in self.sides):
             return self.problem.totals.product.size
         return int(((self.problem.totals.product == 0) & (self.problem.totals.size > 0)).sum())

@@ -75,8 +75,8 @@ class Totals(Individual):
         """Return the mask of the finite values that are not multiples of the smallest grain.
 
         A grain is a number of which all terms x·y of an element are multiples. All sums of these terms are multiples of
-        it, too, even after rounding. A value that is not a multiple shows that the inputs were changed, for example
-        multiplied by a scale and rounded again.
+        the grain, too, even after rounding. A value that is not a multiple shows that the inputs were changed, for
+        example multiplied by a scale and rounded again.
         """
         grain = np.zeros(0) if self.grain is None else self.grain[(self.grain > 0) & np.isfinite(self.grain)]
         if not grain.size:
@@ -197,7 +197,7 @@ class Noise(Record):
     """The size of the rounding errors of sums in an accumulator format.
 
     `u` is the unit roundoff of the format, and `quantum` is its smallest positive number. `factor` is the limit of an
-    error, in sigmas.
+    error, in sigmas (expected root mean square errors).
     """
 
     u: float
@@ -213,7 +213,7 @@ class Noise(Record):
         return sigma
 
     def limit(self, totals: Totals, product: Array | None = None, factor: float | None = None) -> Array:
-        """Return the error limit of each element: errors up to it are attributed to rounding."""
+        """Return the error limit of each element: errors up to this limit are attributed to rounding."""
         factor = self.factor if factor is None else factor
         with np.errstate(all="ignore"):
             limit = factor * self.sigma(totals, product)

@@ -282,8 +282,8 @@ class Fit(Record):
     """The errors of a result against the exact product or a model's product.
 
     `z` holds the absolute errors, minus the largest error of the final rounding, in sigmas (see `noise`). If this
-    rounding explains a whole error, its `z` is 0. For unusable elements, `z` is NaN. `wrong` is the mask of the errors
-    above their limits.
+    rounding explains a whole error, the `z` of the element is 0. For unusable elements, `z` is NaN. `wrong` is the mask
+    of the errors above their limits.
     """
 
     z: Array

@@ -41,7 +41,7 @@ def rounded_twice(name: str, direction: str, part: Array, whole: Array, axis: in
 
 
 def saturated(name: str, part: Array, whole: Array, axis: int) -> Array:
-    """Round to a format. Numbers beyond its largest finite number become this number, with the same sign."""
+    """Round to a format. Numbers beyond the largest finite number become this number, with the same sign."""
     return np.asarray(quantize(part, name, overflow="saturate"), np.float64)
 
 

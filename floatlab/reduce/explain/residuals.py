@@ -41,7 +41,7 @@ _FOLLOWED, _MOST_PARTS = 0.25, 0.75
 class Places(Record):
     """The positions of `count` wrong elements.
 
-    If `name` is "region", `where` holds rectangles as half-open ranges of rows and columns. If it is "elements",
+    If `name` is "region", `where` holds rectangles as half-open ranges of rows and columns. If `name` is "elements",
     `where` holds the indices of at most 4,096 elements.
     """
 
@@ -53,10 +53,10 @@ class Places(Record):
 def find_places(wrong: Array, filled: float = _FILLED) -> Places | None:
     """Return the positions of the wrong elements in a mask.
 
-    Return None if there are none, or if they are many and scattered.
+    Return None if no element is wrong, or if many scattered elements are wrong.
 
-    A region is returned as rectangles. In each, more than the share `filled` of the elements is wrong. A few wrong
-    elements that form no region are returned as single indices.
+    A region is returned as rectangles. In each rectangle, more than the share `filled` of the elements is wrong. A few
+    wrong elements that form no region are returned as single indices.
 
     >>> wrong = np.zeros((9, 9), bool)
     >>> wrong[2:4, 3:6] = True
@@ -180,7 +180,7 @@ def last_places(values: Array) -> Array:
 
 
 def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
-    """Return, for each row of a result, the index of the product's row that was moved to its position.
+    """Return, for each row of a result, the index of the product's row that was moved to this position.
 
     Return None if no row was moved.
 
@@ -213,8 +213,8 @@ def term_ranges(x: Array, y: Array, error: Array, limit: Array) -> list[tuple[in
 
     The number `times` is −1 for omitted terms, and 1 for terms that were counted twice. The error of each element is
     then plus or minus the sum of the terms in the range. This sum is the difference of two prefix sums. The shortest
-    ranges that explain some of the largest errors are returned. The list is empty if no range explains them, or if all
-    errors are within their limits.
+    ranges that explain some of the largest errors are returned. The list is empty if no range explains such errors, or
+    if all errors are within their limits.
     """
     m, columns = error.shape
     with np.errstate(all="ignore"):
@@ -249,8 +249,8 @@ def term_ranges(x: Array, y: Array, error: Array, limit: Array) -> list[tuple[in
 def term_counts(x: Array, y: Array, error: Array) -> Array | None:
     """Return the excess count of each term: −1 if it was omitted, 0 if it was counted once, 1 if it was counted twice.
 
-    The counts are found by least squares. Return None if they are not all close to integers, if all are 0, if there are
-    too few elements for the number of terms, or if an error is not finite.
+    The counts are found by least squares. Return None if some counts are not close to integers, if all counts are 0, if
+    there are too few elements for the number of terms, or if an error is not finite.
     """
     n = x.shape[1]
     if n > _MOST_TERMS or 2 * n > error.size or not np.isfinite(error).all():
@@ -270,7 +270,7 @@ def term_counts(x: Array, y: Array, error: Array) -> Array | None:
 def correlation(values: Array, product: Array, usable: Array) -> float:
     """Return the correlation of a result with the product, after the means of rows and columns are subtracted.
 
-    Return 1 if there are too few elements, if some are not usable, or if the correlation is not defined.
+    Return 1 if there are too few elements, if some elements are not usable, or if the correlation is not defined.
     """
     if not usable.all() or min(values.shape) < 4 or values.size < 30:
         return 1.0

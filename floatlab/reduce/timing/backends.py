@@ -315,7 +315,7 @@ class _Work:
 
 
 def _reason(library: str, trouble: Exception) -> str:
-    """Return the reason why a backend is absent, from its error message."""
+    """Return the reason why a backend is absent, made from the message of the exception `trouble`."""
     if isinstance(trouble, AbsentDeviceError):
         return str(trouble).partition(": ")[2]
     if isinstance(trouble, MissingPartError):
@@ -333,9 +333,9 @@ def _multiply(device: Device, x: Foreign, y: Foreign) -> Foreign:
 def in_one_format(sides: Sequence[object], format: Format | None = None) -> list[Source]:
     """Return matrices in one format: `format`, or else the format that all matrices have.
 
-    If `format` is None and the matrices have different formats, they are rounded to nearest. The new format is the
-    first of binary32 and binary64 that contains all formats of the matrices, or binary32 if there is none. Raises
-    UnsupportedError for a format in which no backend multiplies.
+    If `format` is None and the matrices have different formats, the matrices are rounded to nearest into a new format.
+    This is the first of binary32 and binary64 that contains all formats of the matrices, or binary32 if neither does.
+    Raises UnsupportedError for a format in which no backend multiplies.
 
     >>> [side.format.name for side in in_one_format((np.ones((1, 1)), np.ones((1, 1), np.float16)))]
     ['binary64', 'binary64']

@@ -85,7 +85,7 @@ class Device:
         return source_of(made, name)
 
     def set_threads(self, count: int) -> int | None:
-        """Set the number of threads that the library uses; return the previous number, or None if it cannot be set.
+        """Set the number of threads that the library uses. Return the previous number, or None if this is not possible.
 
         For NumPy, only the OpenBLAS in NumPy's wheels is supported.
         """

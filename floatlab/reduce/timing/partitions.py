@@ -1,9 +1,9 @@
-"""Computes a matrix product whole and in four partitions; measures their times, their errors and their differences.
+"""Computes a matrix product whole and in four partitions; measures the times, errors and differences of the products.
 
 There are four partitions: each element as a dot product; one row at a time; one column at a time; and blocks along the
 inner dimension, whose products are added. NumPy multiplies. Splitting by rows or columns leaves the terms of each sum
-together, but the library may add them in another order, because it may use other routines for other shapes. Splitting
-the inner dimension changes the order of the additions.
+together, but NumPy may add these terms in another order, because its library may use other routines for other shapes.
+Splitting the inner dimension changes the order of the additions.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class FilePicker(Picker):
             self.dismiss(name)
 
     def take_free(self, text: str) -> None:
-        """Return a typed path. If the path exists in the listed folder, join it to the name of this folder.
+        """Return a typed path. If the path exists in the listed folder, the name of this folder is put before the path.
 
         If the path is a folder, do not return it, but list this folder.
         """

@@ -58,7 +58,8 @@ class Choice(Record):
     def rank(self, typed: str) -> int | None:
         """Return how well typed text (in lower case) matches.
 
-        0: a name equals the typed text. 1: a name begins with it. 2: names and text contain all words. None: no match.
+        0: a name equals the typed text. 1: a name begins with the typed text. 2: the names and the text of the choice
+        contain all typed words. None: no match.
         """
         names = [name.lower() for name in (self.name, *self.also)]
         if typed in names:

@@ -37,9 +37,9 @@ def attribute_words(
     """Return the answer with the candidate computations that give an observed result; raises FloatlabError.
 
     For a dot product or the sum of a vector, `observed` is one or two results as printed, separated by a comma. For
-    matrices, it names one or two arrays. `targets` names functions such as numpy.sum. The order of addition of each
-    function, found by probing, is an additional candidate. `context` says how candidates round, except for models of
-    hardware.
+    matrices, `observed` names one or two arrays. `targets` names functions such as numpy.sum. The order of addition of
+    each function, found by probing, is an additional candidate. `context` says how candidates round, except for models
+    of hardware.
 
     >>> found = attribute_words("dot", (), "0.0559577,0.0559577569366", "8.19563865662e-08", preset="forum")
     >>> found.words()

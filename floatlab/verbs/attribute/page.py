@@ -160,7 +160,7 @@ def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
 
 
 def _common_difference(found: Attribution) -> str:
-    """Return the difference between the two results in ulps, as text; empty if it depends on the pair of candidates."""
+    """Return the difference between the two results in ulps, as text; "" if pairs of candidates disagree on it."""
     if any(codes.size != 1 for pair in found.pairs for path in pair.paths for codes in path.codes):
         return ""
     moves = {
@@ -189,7 +189,7 @@ def _summary(fitting: tuple[Explanation, ...], tried: int) -> str:
 
 
 def _candidates(word: str, explanations: tuple[Explanation, ...], single: bool) -> list[Block]:
-    """Return a table of the candidates that give a result or, if none does, of the best ones.
+    """Return a table of the candidates that give a result or, if none does, of the best candidates.
 
     For arrays, the table has the share of the elements that each candidate gives.
     """

@@ -1,4 +1,4 @@
-"""The JSON schema of a checkpoint that was written as numbers."""
+"""The JSON schema of the answers of `dequantize`: checkpoints that were written as plain numbers."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def draw_map(found: OrderMap, width: int, height: int) -> MapPicture:
 
 
 def class_page(found: OrderMap, number: int) -> Page:
-    """Return the page of one class of a map, below the map's title."""
+    """Return the page of one class of a map. The page begins with the title of the map."""
     rows, _, columns = found.shape
     one = found.classes[number]
     others = [(i, each) for i, each in enumerate(found.classes[:_MOST_CLASSES]) if i != number]

@@ -84,7 +84,7 @@ def order_map_of(
 
 
 def _class(read: ReadClass, number: int, labels: Array, terms: int, format: Format) -> OrderClass:
-    """Return the class with this number, and write the number into `labels` at the positions of its elements."""
+    """Return the class with the index `number`, and write `number` into `labels` at the elements of this class."""
     lines: tuple[set[int], set[int]] = set(), set()
     elements = 0
     for region in read.regions:

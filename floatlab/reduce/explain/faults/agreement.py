@@ -100,7 +100,7 @@ def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> Dia
 
     Both results then have the same rounding errors. So even faults can be found that are too small to be noticed when
     the result is compared with the exact product. If only one result is `unexplained`, this result has the fault.
-    Otherwise, the result with the larger mean error has it. Return None if neither mean error is clearly larger.
+    Otherwise, the result with the larger mean error has the fault. Return None if neither mean error is clearly larger.
     """
     a, b = (view.values for view in views)
     same = views[0].format == views[1].format and all(view.usable.all() for view in views)

@@ -48,9 +48,9 @@ def beyond_rounding(problem: ProductProblem, view: View, least: float) -> Array:
 def beyond_precision(problem: ProductProblem, view: View) -> Array:
     """Return the mask of errors that are too large for any rounding of inputs, sums or results to 4 bits.
 
-    If numbers are rounded to 4 bits with one scale, the error of each is at most 1/14 of the largest number. These
-    errors are treated as independent, and their sum may reach ten standard deviations. If inputs are clipped or sums
-    stop growing, an element may lose up to Σ|x·y|.
+    If numbers are rounded to 4 bits with one scale, the error of each number is at most 1/14 of the largest number.
+    These errors are treated as independent, and their sum may reach ten standard deviations. If inputs are clipped or
+    sums stop growing, an element may lose up to Σ|x·y|.
     """
     totals, (x, y) = view.totals, (problem.x, problem.y)
     with np.errstate(all="ignore"):
@@ -97,7 +97,8 @@ def _are_largest(values: Array) -> Array:
 def _would_change(problem: ProductProblem, view: View, wrong: Array) -> Array:
     """Return the mask of the elements that less precise inputs would change by more than rounding errors.
 
-    The first input, the second one, or both are rounded. A rounding that barely changes the wrong elements is skipped.
+    The first input, the second input, or both are rounded. A rounding that barely changes the wrong elements is
+    skipped.
     """
     x, y = (_shortened(each) for each in (problem.x, problem.y))
     room = view.noise.limit(view.totals) + view.half

@@ -236,10 +236,10 @@ def may_be_rounded_numbers(view: View, wrong: Array) -> bool:
 
 
 def keep_single_numbers(problem: ProductProblem, view: View, wrong: Array) -> bool:
-    """Return whether the right rows (or columns) are those in which an input has at most one nonzero magnitude.
+    """Return whether an input has at most one nonzero magnitude in each right row (or in each right column).
 
-    Quantisation with one scale per row or column keeps such inputs exactly, and may change all others. The errors must
-    be as small as those of quantised inputs.
+    Quantisation with one scale per row or column keeps such rows and columns exactly, and may change all others. The
+    errors must be as small as those of quantised inputs.
     """
     with np.errstate(all="ignore"):
         far = np.abs(view.totals.error(view.values)) > _QUANTIZED * np.sqrt(view.totals.squares)

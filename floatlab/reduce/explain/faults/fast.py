@@ -1,10 +1,11 @@
 """Recognise fast matrix products, such as Strassen's, by the sizes and the correlations of their errors.
 
 A fast algorithm divides both factors into 2 × 2 blocks, multiplies seven pairs of sums of blocks, and adds these
-products. Its errors are bounded by the norms of the blocks, not by the terms of each element (Higham, *Accuracy and
-Stability of Numerical Algorithms*, section 23.2.2). The smallest elements may therefore have errors that no order of
-addition causes. The same product occurs in several blocks of the result, so its error occurs in all of them. This
-pattern identifies the algorithm. In a conventional product, the rounding errors of the blocks are independent.
+products. The errors of the result are bounded by the norms of the blocks, not by the terms of each element (Higham,
+*Accuracy and Stability of Numerical Algorithms*, section 23.2.2). The smallest elements may therefore have errors that
+no order of addition causes. Each of the seven products occurs in several blocks of the result, so the error of a
+product occurs in several blocks. This pattern identifies the algorithm. In a conventional product, the rounding errors
+of the blocks are independent.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ def _cropped(x: Array, y: Array, peeled: bool) -> tuple[Array, Array]:
 
 
 def _halved(x: Array) -> list[Array]:
-    """Return the four blocks of a matrix, with zeros appended if its sizes are odd."""
+    """Return the four blocks of a matrix. Zeros are appended to odd numbers of rows or columns."""
     x = np.pad(x, [(0, size % 2) for size in x.shape])
     m, n = (size // 2 for size in x.shape)
     return [x[:m, :n], x[:m, n:], x[m:, :n], x[m:, n:]]

@@ -86,7 +86,7 @@ def largest_errors(
 
 
 def widen_limits(problem: ProductProblem, sides: Sequence[Side]) -> None:
-    """Widen the error limits of a few elements that exceed them, if simulated orders have large errors there, too."""
+    """Widen the limits of a few elements that exceed their error limits, if simulated orders have large errors, too."""
     accumulator = own_accumulator(sides[0].rounded_to)
     kind = native_dtype(accumulator)
     if kind is None or kind.itemsize < 4 or any(own_accumulator(side.rounded_to) != accumulator for side in sides):

@@ -28,7 +28,7 @@ _LONE_TIMES = 1.2  # the same factor for lone elements (see `are_lone`)
 # If at least _MANY elements differ, and their median error is more than _TYPICAL times the largest simulated one, all
 # of them are wrong.
 _MANY, _TYPICAL = 16, 1.5
-_PART = 0.25  # a whole rectangle is wrong if at least this share of its elements is
+_PART = 0.25  # a whole rectangle is wrong if at least this share of its elements is wrong
 # Rows are compared if each has at least _LINE elements, and if there are at least _LINES rows; likewise columns.
 _LINE, _LINES = 8, 4
 # The median error of an outlying row is more than _FAR_OFF times the largest of three numbers: the median of all rows,
@@ -97,8 +97,8 @@ def _times_usual(
 def outlying_lines(problem: ProductProblem, sides: tuple[Side, Side], i: int) -> tuple[DiagnosedCause, bool] | None:
     """Return, as a cause, the rows or columns with far larger errors than all other rows or columns; otherwise None.
 
-    No simulated order of addition causes such errors. The second value says whether these rows or columns are certainly
-    wrong. Every single error is assumed to be within the rounding error bound.
+    No simulated order of addition causes such errors. The cause comes with a second value, which is True if these rows
+    or columns are certainly wrong. Every single error is assumed to be within the rounding error bound.
     """
     accumulator = own_accumulator(sides[i].rounded_to)
     sigma = problem.noise(accumulator).sigma(problem.totals)
@@ -264,10 +264,10 @@ def widened(
 ) -> DiagnosedCause:
     """Return a cause extended to all differing elements, if they lie in one row or one column.
 
-    Some of these elements have errors that rounding could explain. They are included if no order of addition explains
-    the whole row or column. No order explains it if the row or column is not near the edge of the result, because only
-    the tiles at the edges may use another order. Nor does an order explain it if all errors in the row or column are
-    larger than the errors of the simulated orders.
+    Some of these elements have errors that rounding could explain. These elements are included if no order of addition
+    explains the differences in the whole row or column. This is the case if the row or column is not near the edge of
+    the result, because only the tiles at the edges may use another order. It is also the case if all errors in the row
+    or column are larger than the errors of the simulated orders.
     """
     if cause.name not in ("elements", "region") or sides[0].format != sides[1].format or "all" in dict(cause.evidence):
         return cause

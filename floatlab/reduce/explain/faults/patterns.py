@@ -213,7 +213,7 @@ def look_closer(
 ) -> None:
     """Compute the certainty of up to two models on all elements, if their certainty in the sample is not conclusive.
 
-    `certain` maps the id of each model to its certainty. The new values are stored there.
+    `certain` maps the id of each model to its certainty. The new values are stored in `certain`.
     """
     doubted = [each for each in near if CERTAIN / 4 < certain[id(each)] <= CERTAIN]
     if max(certain.values()) > CERTAIN or first.view.values.size == side.values.size:

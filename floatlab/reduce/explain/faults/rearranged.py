@@ -207,9 +207,9 @@ class _Errors(Record):
 def shapes_of(x: Array, y: Array) -> Iterator[Array]:
     """Yield arrays to which the errors of a rearranged product may be proportional.
 
-    Four arrays are products of two norms: that of a row of x and that of a column of y. The row is either the element's
-    row or the row with the largest norm. The column is chosen likewise. The first array uses both largest norms. The
-    last array uses the norms of the element's row and column.
+    Four arrays are products of two norms: the norm of a row of x, and the norm of a column of y. The row is either the
+    element's row or the row with the largest norm. The column is chosen likewise. The first array uses both largest
+    norms. The last array uses the norms of the element's row and column.
 
     The four other arrays are √Σ(a·b)², for inputs that are divided by a scale and rounded. Here a is a number of x or
     its root mean square over all rows, and b is a number of y or its root mean square over all columns.

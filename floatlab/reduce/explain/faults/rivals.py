@@ -207,7 +207,7 @@ class ShiftRivals:
         return self._directed
 
     def _is_replayed(self, axis: int | None) -> bool:
-        """Return whether replayed sums with a bias or a factor, rounded again, give the result bit for bit."""
+        """Return whether replayed sums give the result bit for bit after a bias or a factor is applied and rounded."""
         if self.side.rounded_to != self.side.format:
             return False
         unknowns = 1 if axis is None else self.values.shape[1 - axis]

@@ -91,9 +91,10 @@ def _is_in_every_line(view: View, x: Array, y: Array, shift: Array) -> bool:
     """Return whether a common factor is significant both in the columns and in the rows of a result.
 
     Rearranged products also cause errors that the elements of a column share. Such errors have different signs in
-    different columns, so the mean factor of all columns must be significant. For the same reason, the mean factor of
-    all rows must be significant. The product of the mean row of x and the mean column of y has a rounding error, which
-    all elements may share. The shift must be larger than this error.
+    different columns, so their mean over all columns is small. Therefore, the mean factor of all columns must be
+    significant. For the same reason, the mean factor of all rows must be significant. The product of the mean row of x
+    and the mean column of y has a rounding error, which all elements may share. The shift must be larger than this
+    error.
     """
     with np.errstate(all="ignore"):
         weight = 1 / (view.noise.sigma(view.totals) ** 2 + np.asarray(view.half) ** 2 / 3)

@@ -53,7 +53,10 @@ CUT = "inputs that were cut off to fewer digits"
 
 
 class ShiftFinder:
-    """Searches a result for a bias or a factor. A shift is an array of the errors that one of them would cause."""
+    """Searches a result for a bias or a factor.
+
+    A shift is an array of the errors that a bias or a factor would cause.
+    """
 
     def __init__(self, problem: ProductProblem, side: Side, tick: Callable[[], None]) -> None:
         """Take the inputs and the result."""

@@ -1,4 +1,4 @@
-"""Recognise results that are not the product: their errors are too large, or their correlation with it is too small."""
+"""Recognise results that are not the product: errors are too large, or the correlation with the product too small."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EMPTY = 0.1  # a computation is left out as almost zero if its sum of squares i
 
 
 def unrelated(problem: ProductProblem, view: View, side: Side) -> Evidence:
-    """Return the evidence that a result is not the product of the inputs; empty if it may be the product."""
+    """Return the evidence that a result is not the product of the inputs, or () if the result may be the product."""
     times, share = times_coarsest(problem, side), unrelated_share(view)
     wrong = view.fit().wrong
     are_few = wrong.sum() < min(_FEW, _UNRELATED * view.usable.sum())

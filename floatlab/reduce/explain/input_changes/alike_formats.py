@@ -17,7 +17,7 @@ def is_same_rounding(first: Model, second: Model) -> bool:
 
 
 def with_formats(causes: Iterable[DiagnosedCause], side: str, formats: Sequence[str]) -> tuple[DiagnosedCause, ...]:
-    """Return the causes, with other formats in each cause that says that the inputs of the result `side` were rounded.
+    """Return the causes. In each cause that says that inputs of the result `side` were rounded, the format is replaced.
 
     The new format is the names in `formats` that are in ALIKE, joined by "or".
     """

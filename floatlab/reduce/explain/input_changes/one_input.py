@@ -79,7 +79,7 @@ class InputChange(Record):
         return words + (f", {known['scale']}" if "scale" in known else "")
 
     def lines_of(self, matrix: Array, lines: Array) -> Array:
-        """Change an input, and return the rows with the indices `lines`. The terms lie along the rows."""
+        """Return the rows `lines` of an input after this change. The terms lie along the rows."""
         if self.tile == 1:
             return self.change(matrix[lines], matrix, 1)
         rows = np.concatenate([
@@ -120,7 +120,7 @@ def changes_of(matrix: Array, format: Format) -> Iterator[InputChange]:
 
 
 def _scales(per: str) -> int:
-    """Return a weight that grows with the number of scales."""
+    """Return a weight that grows with the number of scales. `per` says which numbers share a scale."""
     return 0 if per.startswith("tensor") else 1 if per.startswith("row") else _GROUP
 
 

@@ -203,7 +203,7 @@ def _weighed(
 ) -> Iterator[tuple[int, tuple[InputChange, InputChange]]]:
     """Yield every pair of a change of the first input and a change of the second, as (complexity, pair).
 
-    A pair of equal changes is simpler than a pair of different ones.
+    A pair of equal changes is simpler than a pair of different changes.
     """
     for one, other in every_pair(first, second):
         if one.evidence == other.evidence:

@@ -80,9 +80,9 @@ def _places(values: Array, exact: Array) -> Iterator[tuple[Array, Array]]:
 def matched(values: Array, product: Array) -> Array:
     """Return, for each row of a result, the index of the most similar row of the product.
 
-    Some elements of a row of the result may be wrong. For each of its rows, two rows of the product are compared: the
-    nearest row, and the row that has the nearest number in most columns. Of these two, the row with the smaller median
-    error is chosen.
+    Some elements of a row of the result may be wrong. For each row of the result, two rows of the product are compared:
+    the nearest row, and the row that has the nearest number in most columns. Of these two, the row with the smaller
+    median error is chosen.
 
     >>> product = np.array([[1.0, 8.0, 5.0], [4.0, 2.0, 9.0]])
     >>> matched(np.array([[4.0, 2.0, -99.0], [1.0, 8.0, 5.0]]), product).tolist()

@@ -29,7 +29,7 @@ def readings(problem: ProductProblem, side: Side, view: View, differing: Array, 
 
     Each item has a fault, and the problem, the result and the mask `differing` after they are transposed accordingly.
 
-    If the user gave a bias, it is the last term of each sum, so no input can be transposed.
+    If the user gave a bias, this bias is the last term of each sum, so no input can be transposed.
     """
     (x, y), (m, n), k = problem.sources, problem.shape, problem.terms
     index = np.ix_(problem.rows, problem.columns)

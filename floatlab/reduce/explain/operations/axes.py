@@ -52,8 +52,8 @@ def products_of(operation: str, x: object, y: object = None, bias: object = None
     x, y : array_like
         The inputs; y is None for a sum.
     bias : array_like, optional
-        An array that is added to the result. For `linear` and `conv2d` it has one number per output, or only one
-        number. For other operations it is broadcast to the shape of the result.
+        An array that is added to the result. For `linear` and `conv2d`, the bias has one number per output, or only one
+        number. For other operations, the bias is broadcast to the shape of the result.
 
     Returns
     -------

@@ -276,7 +276,7 @@ class _JointDiagnosis:
         """Return the first line of the diagnosis.
 
         If there is a bug, or if both results have the same faults, the line names the causes. Otherwise, the first line
-        of one product is returned: the product with the largest error among those with this status.
+        of one product is returned: the product with the largest error among the products with this status.
         """
         shared = tuple(each for each in faults_among(causes) if each.side == "both")
         if shared and status in ("identical", "rounding"):

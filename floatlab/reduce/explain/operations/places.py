@@ -83,7 +83,7 @@ def find_boxes(wrong: Array) -> tuple[Box, ...] | None:
 
 
 def places_of(wrong: Array) -> tuple[str, tuple[Place, ...]]:
-    """Return "region" and boxes that contain the wrong elements, or "elements" and the indices of at most 4,096."""
+    """Return "region" and boxes that contain the wrong elements, or "elements" and at most 4,096 of their indices."""
     boxes = find_boxes(wrong)
     if boxes is not None:
         return "region", boxes

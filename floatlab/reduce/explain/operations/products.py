@@ -131,7 +131,7 @@ class Products:
 
     @property
     def is_plain(self) -> bool:
-        """True if there is one product without a bias, and its rows and columns are those of the result."""
+        """True if there is one product without a bias, whose rows and columns are those of the result."""
         order = self._row_labels + self._column_labels
         one_each = max(len(self._row_labels), len(self._column_labels)) == 1
         return self._bias is None and len(self) == 1 and one_each and self._kept == order and len(self.shape) == 2
@@ -152,7 +152,7 @@ class Products:
         return at[0] if len(at) == 1 else at
 
     def axis_of(self, is_row: bool) -> tuple[int, ...]:
-        """Return the axes of the result along which the rows of a product lie; if `is_row` is false, the columns."""
+        """Return the axes of the result along which the rows (or columns, if `is_row` is false) of a product lie."""
         labels = self._row_labels if is_row else self._column_labels
         return tuple(axis for axis, own in enumerate(self.axes) if any(each in own for each in labels))
 
@@ -286,7 +286,7 @@ class Products:
 
 
 def _sizes(operation: str, factors: Sequence[tuple[Source, Labels]]) -> dict[str, int]:
-    """Return the size of each label; raises UnsupportedError if the arrays do not agree."""
+    """Return the size of each label; raises UnsupportedError if a label has different sizes."""
     found: dict[str, int] = {}
     for source, labels in factors:
         for label, size in zip(labels, source.codes.shape, strict=True):
@@ -349,8 +349,8 @@ def _ones(source: Source, shape: tuple[int, int], axis: int) -> Source:
 def _beside(source: Source, bias: Source, axis: int) -> Source:
     """Return a factor with a bias as its last row or column.
 
-    The format of the factor is kept if it can represent all numbers of the bias. Otherwise, the common format of both
-    is used.
+    The format of the factor is kept if this format can represent all numbers of the bias. Otherwise, the common format
+    of both is used.
     """
     format = source.format
     if bias.format != format and not _holds_all(bias, format):

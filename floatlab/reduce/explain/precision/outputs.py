@@ -103,7 +103,9 @@ def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
 
 
 def _bits_of_direction(view: View, known: Evidence, plain: Array, wrong: Array) -> float:
-    """Return the evidence, in bits, for a rounding in one direction. The evidence is the numbers that it explains.
+    """Return the evidence, in bits, for a rounding in one direction.
+
+    The numbers that this rounding explains are the evidence.
 
     Rounding to nearest would round about half of the numbers in the opposite direction, so each explained number counts
     one bit. Equal numbers count once. Numbers that are exact, up to the rounding errors of their sums, do not count. A
@@ -205,7 +207,7 @@ def _moved(values: Array, steps: int, kind: DType) -> Array:
 def printed_from(side: Side, other: Side) -> Evidence:
     """If rounding `other` to some number of digits or decimals gives this result, return this number as evidence.
 
-    The evidence is empty if no such number exists, if it may fit by chance, or if the formats differ.
+    The evidence is empty if no such number exists, if the number may fit by chance, or if the formats differ.
     """
     if side.format != other.format or not (side.finite & other.finite).all():
         return ()
@@ -265,9 +267,10 @@ def _name(format: Format, side: Side) -> str:
 
 
 def _printed(side: Side, trivial: bool = False) -> Iterator[tuple[Evidence, Array]]:
-    """Yield the smallest numbers of decimals and of digits that suffice for all values.
+    """Yield the smallest number of decimals, and the smallest number of digits, with which all values can be written.
 
-    A number is left out if it suffices for most other values of the format, too, unless `trivial` is true.
+    Unless `trivial` is true, a number is left out if most other values of the format can also be written with as few
+    decimals or digits.
 
     With each number comes an array: half a unit of the last digit of each value, which is the largest rounding error.
     """

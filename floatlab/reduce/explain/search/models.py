@@ -160,7 +160,10 @@ class ModelSearch(SideReport):
         return self._first(self.near, True)
 
     def _first(self, models: list[SampledModel], faulty: bool) -> SideExplanation | None:
-        """Explain the result by the model that leaves the fewest wrong elements; with one fault if `faulty` is true."""
+        """Explain the result by the model that leaves the fewest wrong elements.
+
+        If `faulty` is true, one fault is allowed.
+        """
         best: tuple[SideExplanation, SampledModel] | None = None
         plain = [each for each in models[_TRIED:] if each.model is PLAIN]
         for each in models[:_TRIED] + plain:
@@ -311,7 +314,7 @@ class ModelSearch(SideReport):
         return None if explained is found else explained
 
     def _with_precision_of_parts(self, found: SideExplanation) -> SideExplanation:
-        """Return `found`. If another precision explains all its wrong rectangles, name this precision as the cause."""
+        """Return `found`. If another precision explains all wrong rectangles, name this precision as the cause."""
 
         def explain(problem: ProductProblem, side: Side, off: Array) -> SideExplanation:
             return type(self)(problem, side, off, self.tick).explain()
@@ -323,7 +326,7 @@ class ModelSearch(SideReport):
         raise NotImplementedError
 
     def _is_proved(self, view: View, wrong: Array) -> bool:
-        """Return whether it is unlikely that moved lines or missing terms explain all errors by chance."""
+        """Return whether moved rows, moved columns or missing terms are unlikely to explain all errors by chance."""
         error, room, _ = view.errors()
         return shift_bits(self.problem.independent, error, room, wrong, 2) > self._bits_of_range
 
