@@ -138,8 +138,8 @@ class Job:
         """Round the elements, a few rows of blocks at a time.
 
         For each group of rows, yield the slice of the rows, the codes of the elements, and the products of scale and
-        tensor scale. If `target` is given, yield values in this format instead of codes. The codes or values are
-        written to `into`, if it is given.
+        tensor scale. If `target` is given, yield values in this format instead of codes. If `into` is given, the codes
+        or values are written to it.
         """
         cut, numbers = self.cut, self.steps.numbers
         blocks, held = cut.blocks(self.array), container(target or numbers)

@@ -241,8 +241,8 @@ def quantize_blocks(
 
     Notes
     -----
-    In MX, element × scale is exact in float32, unless it reaches 2^128 and becomes ∞. In nvfp4, the product of element,
-    scale and tensor scale has up to 30 bits and is rounded once, to nearest.
+    In MX, element × scale is exact in float32, unless this product reaches 2^128 and becomes ∞. In nvfp4, the product
+    of element, scale and tensor scale has up to 30 bits and is rounded once, to nearest.
 
     Examples
     --------

@@ -84,7 +84,7 @@ def encode(
     overflow
         `native`, `saturate` or `propagate`.
     out
-        Array for the result. After an error it is unchanged.
+        Array for the result. After an error, it is unchanged.
     **options
         The keywords that follow.
     context
@@ -172,7 +172,7 @@ def decode(
     Raises
     ------
     FormatError
-        For an unknown format, and for a format that float64 does not contain, unless its numbers are irrational.
+        For an unknown format, and for a format of rational numbers that float64 does not contain.
     UnsupportedError
         For codes that are too wide, and for a `dtype` that cannot represent the values.
 

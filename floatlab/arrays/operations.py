@@ -33,7 +33,7 @@ from floatlab.record import Individual
 
 
 class _Asked(Individual):
-    """The checked arguments of a call except its operands. They are cached, so that equal calls share one object."""
+    """The checked arguments of a call except its operands, cached so that equal calls share one object."""
 
     operation: str
     names: tuple[str, ...]  # of the operands
@@ -114,9 +114,9 @@ def operate(
     operation
         `add`, `subtract`, `multiply`, `divide`, `sqrt` or `fma`.
     operands
-        Operands that broadcast. They are not rounded to the result's format: arrays keep their own formats; Python
-        floats, lists of them and arrays of integers are binary64. Integers lie within ±2^53, and Python integers must
-        be representable in the result's format.
+        Operands that broadcast. Operands are not rounded to the result's format: arrays keep their own formats; Python
+        floats, lists of floats, and arrays of integers are binary64. Integers lie within ±2^53, and Python integers
+        must be representable in the result's format.
     format, rounding, overflow, out, context, return_flags, lane, threads
         As in `encode`, but without block formats.
     as_codes

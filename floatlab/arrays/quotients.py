@@ -3,11 +3,11 @@
 Let x and the divisor d be float64s, and let m be a number of the target format, or the midpoint of two neighbouring
 numbers, such that m·d is exact in float64. Then the float64 nearest to x/d is m only if x = m·d. Proof: if m·d is a
 power of two, so are m and d, and x/d is exact. Otherwise, every float64 x ≠ m·d differs from m·d by at least an ulp of
-m·d, which is more than 2^−53·m·d. So x/d differs from m by more than 2^−53·m. This is at least half an ulp of m, so x/d
-is not rounded to m. Since rounding is monotone, the rounded quotient is on the same side of every m as x/d, and both
-round to the same number of the target format. The theorem does not hold for stochastic rounding, nor if m·d has more
-than 53 bits. In these cases the quotient is first rounded to odd in float64; the second rounding, into the target
-format, is then also correct (see `lanes.pairs`).
+m·d, which is more than 2^−53·m·d. So x/d differs from m by more than 2^−53·m. This difference is at least half an ulp
+of m, so x/d is not rounded to m. Since rounding is monotone, the rounded quotient is on the same side of every m as
+x/d, and both round to the same number of the target format. The theorem does not hold for stochastic rounding, nor if
+m·d has more than 53 bits. In these cases the quotient is first rounded to odd in float64; the second rounding, into the
+target format, is then also correct (see `lanes.pairs`).
 """
 
 from __future__ import annotations
@@ -51,9 +51,8 @@ def divide_to_odd(x: Array, divisor: Array, least: int = TINY) -> Array:
 
     For special values, the result is undefined.
 
-    Exponents of quotients are limited to the range from `least` to 900. With the default `least`, rounding these
-    quotients into a format still gives the correct results, also in stochastic rounding, if the range of the format is
-    at most that of binary32.
+    Exponents of quotients are limited to the range from `least` to 900. With the default `least`, the quotients still
+    round correctly (also stochastically) into any format whose range is at most that of binary32.
 
     >>> divide_to_odd(np.array([1.0, 1.0]), np.array([10.0, 4.0])).tolist()
     [0.09999999999999999, 0.25]

@@ -73,7 +73,7 @@ class _History:
     def __init__(self, rows: Array, steps: int, kept: Sequence[int], memory: Array | None) -> None:
         """Start from `rows`; no stage changes the rows with the indices `kept`.
 
-        `memory` is the array of an earlier history. It is reused if its shape fits.
+        `memory` is the array of an earlier history. This array is reused if the shape fits.
         """
         self.room = max(1, min(steps, _HISTORY // max(rows.size, 1)))
         shape = self.room + 1, *rows.shape
@@ -127,8 +127,8 @@ class Recurrence:
 
     Several threads may call `walk` at the same time, each with its own rows.
 
-    Under stochastic rounding, element i of a stage in step k (from 0) uses random draw k·count + i of the stage's seed,
-    where `count` is the length of a row.
+    Under stochastic rounding, each stage has a seed. In step k (from 0), element i uses the draw k·count + i of this
+    seed, where `count` is the length of a row.
 
     >>> fp16 = recurrence_format("fp16")
     >>> each = Recurrence(["w", "u"], [RecurrenceStage("w", "add", ("w", "u"), fp16, Context())])
@@ -228,8 +228,8 @@ class Recurrence:
         The walk stops after a step that makes an infinity or NaN in a row of `finite`. `inputs` has new values for some
         rows, which they get before each step: an array of shape (steps, count), or one number per step. `outputs`
         receives rows after every `every`-th step. Steps are numbered from 1; `first` steps were done before this call.
-        For each element, the number of the last step that changed this element in a row of `watched` is written to
-        `last`, and the count of such steps is added to `moves`.
+        For each element, `moves` is increased by the number of steps that changed the element in a row of `watched`,
+        and the number of the last such step is written to `last`.
         """
         count = rows.shape[1]
         fed = {name: np.ascontiguousarray(each, np.float64) for name, each in (inputs or {}).items()}

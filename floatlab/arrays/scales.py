@@ -41,10 +41,10 @@ _TO_NEAREST = (Direction.RNE, Direction.RNA, Direction.RTZ)  # directions in whi
 class Blocks(Record):
     """Encoded blocks: a code for each scale, a code for each element, and the tensor's scale.
 
-    `tensor_scale` is None if the format has no tensor scale. It is an array if the format has one tensor scale for each
-    row. In HiF4, a block is divided into groups of two sizes, and each group has an exponent, 0 or 1. `groups` has an
-    array of exponents for each size, with one row per block. A Blocks unpacks as `scales, codes`, without the tensor's
-    scale and the groups. `decode_blocks` accepts a Blocks.
+    `tensor_scale` is None if the format has no tensor scale. `tensor_scale` is an array if the format has one tensor
+    scale for each row. In HiF4, a block is divided into groups of two sizes, and each group has an exponent, 0 or 1.
+    `groups` has an array of exponents for each size, with one row per block. A Blocks unpacks as `scales, codes`,
+    without the tensor's scale and the groups. `decode_blocks` accepts a Blocks.
     """
 
     scales: Array

@@ -34,7 +34,7 @@ _MOST_INTEGER = 1 << 53  # float64 represents all integers up to this one
 
 
 class Origin(Record):
-    """The format that numbers had before they were converted into another format, and how many of them changed."""
+    """The format of numbers before their conversion into another format, and how many numbers have changed."""
 
     format: Format | None  # None for text, fractions and integers, which have no format
     inexact: int  # the number of values that the conversion changed

@@ -80,8 +80,8 @@ def ulp_distance(x: object, y: object, format: Format | str | None = None) -> Ar
     -------
     distances
         −0 and 0 have the distance 0. An infinity is one step from the largest number. Two NaNs have the distance 0; a
-        NaN and a number have the distance −1. Distances beyond 2^63 − 1 become 2^63 − 1; they occur only in formats of
-        64 bits, between numbers of opposite signs.
+        NaN and a number have the distance −1. Distances beyond 2^63 − 1 become 2^63 − 1; such distances occur only in
+        formats of 64 bits, between numbers of opposite signs.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Reads the headers of GGUF files (llama.cpp): the metadata, and the type, shape and position of each tensor.
 
 The header has metadata entries (each with a key, a type and a value), and then one entry for each tensor. The bytes of
-the tensors come after the header; those of each tensor begin at a multiple of `general.alignment`. All numbers are
+the tensors come after the header; the bytes of each tensor begin at a multiple of `general.alignment`. All numbers are
 little-endian. Shapes are stored in reverse order: the first number is the length of a row. The format is described at
 <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
 """
@@ -105,7 +105,7 @@ class _Header:
         return int(self.number(form))
 
     def text(self, most: int, noun: str) -> str:
-        """Return the next string, of at most `most` bytes; error messages call it `noun`."""
+        """Return the next string, of at most `most` bytes; error messages call the string `noun`."""
         length = self.count()
         if length > most:
             raise FileFormatError(f"is not a GGUF file: {noun} has {length:,} bytes; at most {most:,} are read")

@@ -41,9 +41,9 @@ def entries(place: str, whole: bool = False) -> list[FileEntry]:
     """Return the entries of a folder, or of a file that can have several arrays.
 
     In a folder, the entries are folders and then array files, each sorted by name. If `whole` is true, indices of
-    checkpoints are also entries; they can only be opened as whole checkpoints. Hidden files and folders, unprintable
-    names, files with other suffixes, quantised tensors and, in a confined process, links to unreadable places are left
-    out. Raises FileFormatError (one line) and RefusedError.
+    checkpoints are also entries; an index can only be opened as a whole checkpoint. Hidden files and folders,
+    unprintable names, files with other suffixes, quantised tensors and, in a confined process, links to unreadable
+    places are left out. Raises FileFormatError (one line) and RefusedError.
     """
     admitted(place or os.curdir)
     return _arrays(place) if place.lower().endswith(_SEVERAL) and not is_folder(place) else _folder(place, whole)
@@ -101,7 +101,7 @@ def _arrays_of(path: str, changed: int, length: int) -> tuple[FileEntry, ...]:
 
 
 def _header_of(path: str, name: str) -> tuple[str, tuple[int, ...] | None]:
-    """Return the dtype and the shape of an array in a `.npz`; "cannot be read" and None if it is unreadable."""
+    """Return the dtype and the shape of an array in a `.npz`; "cannot be read" and None for an unreadable array."""
     try:
         with open_npz(path, name) as source:
             return source.kind, source.shape

@@ -60,7 +60,7 @@ def _zipped(path: str) -> Iterator[None]:
 
 
 class MemberSource(ArraySource):
-    """An array in a member of a zip file. The member is read from front to back; to go back, it is opened again."""
+    """An array in a member of a zip file. A member is read from front to back, and is opened again to go back."""
 
     def __init__(self, name: str, bundle: Bundle, member: str, owns_bundle: bool = False) -> None:
         """Open a member and read its header. If `owns_bundle` is true, closing the array closes the file."""

@@ -41,7 +41,7 @@ def open_array(
     dtype: str | None = None,
     shape: str | None = None,
 ) -> ArraySource:
-    """Open the array named by `word`, for reading piece by piece. Close it after use, or open it in a `with`.
+    """Open the array named by `word`, for reading piece by piece. Close the array after use, or open it in a `with`.
 
     The name may be a list (`1.5,-2,0x1p-3`, with `;` between rows), an array as Python prints it (`[[1, 2], [3, 4]]`,
     `tensor([[…]], dtype=torch.float16)`), a random array (`random:uniform:400x400:seed=1`), or a file: `.npy`,
@@ -99,9 +99,9 @@ def open_arrays(
 ) -> Iterator[list[ArraySource]]:
     """Open several arrays by their names, and close them at the end of the `with`.
 
-    Text and random numbers are rounded into `format`. If `format` is None, they are rounded into the format of the
-    first array that has its own format, or into `usual` if no array has one. The other arguments and the errors are
-    those of `open_array`.
+    Text and random numbers are rounded into `format` or, if `format` is None, into the format of the first array that
+    has its own format. If no array has its own format, they are rounded into `usual`. The other arguments and the
+    errors are those of `open_array`.
 
     >>> with open_arrays(("1,2", "random:normal:2@fp16")) as (x, y):
     ...     x.kind, y.kind
@@ -157,7 +157,7 @@ def _is_list(word: str) -> bool:
 
 
 def _made(word: str, kind: str, format: Format | str) -> ArraySource:
-    """Return the array that a list or `random:…` describes, in the format that it names after @, else in `format`."""
+    """Return the array that a list or `random:…` describes, in the format after @ if there is one, else in `format`."""
     if kind == "random":
         from floatlab.files.random_arrays import open_random
 
@@ -191,8 +191,9 @@ def split_place(word: str) -> tuple[str, str | None]:
 def _file_kind(path: str, dtype: str | None) -> str:
     """Return the kind of a file. A known suffix determines the kind.
 
-    Without a known suffix, the file is raw if a dtype is given. Otherwise its first bytes decide; if these are not
-    known, the file is text. Raises FileFormatError for a pickled file, and for a file that cannot be read.
+    Without a known suffix, the file is raw if a dtype is given. Otherwise the first bytes determine the kind; if they
+    are of no known kind, the file is text. Raises FileFormatError for a pickled file, and for a file that cannot be
+    read.
     """
     try:
         with open_file(path) as file, named(path):

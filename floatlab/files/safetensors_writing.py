@@ -1,4 +1,4 @@
-"""Writes a `.safetensors` file tensor by tensor, so that it can be larger than the memory."""
+"""Writes a `.safetensors` file tensor by tensor, so that the file can be larger than the memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from floatlab.record import Individual
 class NewTensor(Individual):
     """A tensor to write: the name of its dtype in files, the size of an element in bytes, and a function for its data.
 
-    `pieces` yields arrays of little-endian numbers. They are written one after the other, each in row-major order.
+    `pieces` yields arrays of little-endian numbers. These arrays are written one after the other, each in row-major
+    order.
     """
 
     name: str

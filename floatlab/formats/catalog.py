@@ -39,7 +39,7 @@ def finite(name: str, precision: int, exponent_bits: int, nans: int = 0) -> Form
 def unsigned(w: int, t: int) -> Format:
     """Return the format ue<W>m<T>, for scales: it has no sign and no infinity, and no zero if T is 0.
 
-    Its last code is the only NaN.
+    The last code of the format is its only NaN.
 
     >>> unsigned(5, 3).largest, unsigned(4, 3).width
     (Fraction(114688, 1), 7)

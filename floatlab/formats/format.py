@@ -156,7 +156,8 @@ class Format(Record):
     def ieee_nans(self) -> bool:
         """Whether NaNs have a quiet bit and payloads (IEEE 754, 6.2.1).
 
-        This is so if infinity and NaNs have the codes of IEEE 754, and the trailing significand has more than one bit.
+        The result is true if infinity and NaNs have the codes of IEEE 754, and the trailing significand has more than
+        one bit.
         """
         t = self.trailing_bits
         return self.infinities and self.nans == (1 << t) - 1 and t > 1
@@ -229,7 +230,7 @@ class Format(Record):
         return self.compose(negative, magnitude)
 
     def signed_nan(self, negative: bool) -> int:
-        """Return the code of the default NaN. It has the given sign if NaNs of this format have a sign."""
+        """Return the code of the default NaN. The NaN has the given sign if NaNs of this format have signs."""
         if self.nans and self.signed:
             return self.compose(negative, self.magnitude(self.nan_code))
         return self.nan_code

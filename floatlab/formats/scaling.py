@@ -6,11 +6,11 @@ two more results, `minimum` and `tensor_minimum`. Exact rules round only the res
 to their working precision, except operations inside `fp32(…)` and `fp64(…)`. The lines may use these quantities of the
 values: `x` (an element), `amax` (the largest magnitude in the block), `peak` (the first number with this magnitude),
 `low` and `high` (the smallest and the largest number), and `tensor_amax` (the largest magnitude in the blocks that
-share a tensor scale). They may use these constants of the block format: `largest` (the largest element), `emax` (the
-exponent of this element), `p` (the precision of elements), and `top` (the largest scale). They may use two constants of
-the values' format: `input_max` (its largest number) and `input_eps` (2^(1 − its precision)). In HiF4, each element is
-in a group of 8 and in a group of 4. `amax8` and `amax4` are the largest magnitudes in these groups; the results
-`micro8` and `micro4` are the factors (1 or 2) of these groups.
+share a tensor scale). The lines may use these constants of the block format: `largest` (the largest element), `emax`
+(the exponent of this element), `p` (the precision of elements), and `top` (the largest scale). The lines may use two
+constants of the values' format: `input_max` (the largest number of this format) and `input_eps` (2^(1 − n) for a
+precision of n digits). In HiF4, each element is in a group of 8 and in a group of 4. `amax8` and `amax4` are the
+largest magnitudes in these groups; the results `micro8` and `micro4` are the factors (1 or 2) of these groups.
 
 To add a rule, add a row to `SCALE_RULES` in `formats.scale_rules`.
 """

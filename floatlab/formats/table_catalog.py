@@ -118,7 +118,8 @@ class ValueList(Listed):
     The boundary between two adjacent values is their midpoint, rounded to binary32.
 
     Ties go to the lower value, because bitsandbytes counts the boundaries below a number. For fp4, bitsandbytes counts
-    the boundaries below the magnitude, so ties go toward zero. Numbers out of the range are rounded to its ends.
+    the boundaries below the magnitude, so ties go toward zero. Numbers out of the range are rounded to the ends of the
+    range.
     """
 
     values: tuple[float, ...]  # by code

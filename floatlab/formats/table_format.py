@@ -54,7 +54,7 @@ class Place(Record):
 
 
 class TableFormat(Format):
-    """A format given by a table. A subclass defines its numbers (`number`), their order and the fields of codes.
+    """A format given by a table. A subclass defines the numbers (`number`), their order, and the fields of codes.
 
     `ties` tells how rounding to nearest rounds a number on a boundary: to the `even` code, `away` from zero, toward
     `zero`, or `down` to the lower value. If `saturates` is true, numbers beyond the range are rounded to the largest or
@@ -289,7 +289,7 @@ class TwosComplementFormat(TableFormat):
     """A format whose codes, as integers in two's complement, increase with the numbers (posits, takums).
 
     The only special code is 10…0, NaR ("not a real"). No nonzero number is rounded to zero, and no number to NaR;
-    numbers beyond the range are rounded to its ends.
+    numbers beyond the range are rounded to the ends of the range.
     """
 
     def __init__(self, name: str, width: int) -> None:

@@ -148,8 +148,8 @@ class LogarithmicTakum(Takum):
     def bounds(self, rank: int, digits: int) -> tuple[Real, Real]:
         """Return a lower and an upper bound of the positive number with this rank.
 
-        For the number 1, both bounds are 1. For other numbers, they are one unit of the last digit apart, and the lower
-        bound has at least `digits` digits.
+        For the number 1, both bounds are 1. For other numbers, the bounds are one unit of the last digit apart, and the
+        lower bound has at least `digits` digits.
         """
         power = self.power(rank)
         c, q = root_of_e(power, digits)

@@ -310,7 +310,7 @@ class Derivation(Answering, Record):
         return seen.as_fraction() / unit
 
     def _near_reading(self) -> Read | None:
-        """Return the step that read a literal. Return None if there is no literal, or if it is out of range (`FAR`)."""
+        """Return the step that read a literal; None if there is none, or if the literal is out of range (`FAR`)."""
         read = next((step for step in self.steps if isinstance(step, Read)), None)
         return read if read is not None and abs(read.exact.exponent) <= FAR else None
 
@@ -318,8 +318,8 @@ class Derivation(Answering, Record):
     def error_binade_ulps(self) -> int | None:
         """An exponent k with |error| < 2^k ulp, computed quickly from the leading digits of the literal.
 
-        The exponent is None if no literal was read, if the literal is far out of range (`FAR`), or if the result is
-        irrational or not finite.
+        The exponent is None if no literal was read, if the literal is far out of range (`exact.FAR`), or if the result
+        is irrational or not finite.
         """
         read = self._near_reading()
         if read is None or self.truth is None or not self.result.is_finite or self.result.symbol:

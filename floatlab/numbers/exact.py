@@ -185,12 +185,12 @@ def square_root(x: Exact, digits: int) -> tuple[Exact, bool]:
 
 
 class SquareRoot(Record):
-    """The exact square root of a number; it may be irrational."""
+    """The exact square root of a number; the root may be irrational."""
 
     radicand: Exact
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return a lower and an upper bound of at least `digits` binary digits. They differ by 1 in the last digit."""
+        """Return a lower and an upper bound, which have at least `digits` binary digits and differ by 1 in the last."""
         root, _ = square_root(self.radicand, digits)
         return root, root + Exact(False, 1, root.q)
 
@@ -284,7 +284,8 @@ class Ratio(Record):
     def expandable(self) -> bool:
         """Whether `as_fraction` can return the number.
 
-        It can if the number is not truncated, and if its powers of two and ten are not too large to write out.
+        This requires that the number is not truncated, and that its powers of two and ten are not too large to write
+        out.
         """
         return not self.truncated and max(abs(self.twos), 4 * abs(self.tens)) <= MAX_EXPANDED_BITS
 
@@ -294,7 +295,7 @@ class Ratio(Record):
         return self.expandable and parts <= bits
 
     def as_fraction(self) -> Fraction:
-        """Return the number as a Fraction; raises UnsupportedError if it is too large or was truncated.
+        """Return the number as a Fraction; raises UnsupportedError if the number is too large or was truncated.
 
         >>> Ratio(True, 1, 3, tens=1).as_fraction()
         Fraction(-10, 3)

@@ -21,8 +21,8 @@ class Interval(Record):
     """The reals from `low` to `high`; None means that the interval is unbounded on this side.
 
     `low` belongs to the interval if `low_closed` is true, and `high` if `high_closed` is true. An unbounded side that
-    is closed includes ±∞. If `mirrored` is true, the negated reals belong to the interval, too. This happens if
-    positive and negative overflow both give the format's only NaN, or if signs are dropped.
+    is closed includes ±∞. If `mirrored` is true, the negated reals belong to the interval, too: positive and negative
+    overflow both give the format's only NaN, or signs are dropped.
     """
 
     low: Exact | None

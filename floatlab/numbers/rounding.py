@@ -1,6 +1,6 @@
 """The rounding directions; the kernel, which decides every rounding; and Context, the settings of a rounding.
 
-The kernel determines the truncated number, the discarded tail, and whether to step away from zero. It uses only
+The kernel determines the truncated number, the discarded tail, and whether to step away from zero. The kernel uses only
 operators that Python integers and NumPy arrays both have. It cuts off the lowest `shift` bits of c ≥ 0 in a number
 c·2^q:
 
@@ -207,8 +207,8 @@ def draw_rule(context: Context) -> tuple[int, int, int, int]:
         SRB  floor(ν·2^(N+1)) + 2R + 1 ≥ 2^(N+1)          ν ≥ 1 − (R + 1/2)/2^N
         SRC  nearest_even(ν·2^N) + R ≥ 2^N                the same, but > if 2^N − R is odd
 
-    In units of 2^−32, the bounds on the right are even integers. So the last bit of the threshold is free to mark that
-    ν has nonzero digits below 2^−32, which makes the comparison exact.
+    In units of 2^−32, the bounds on the right are even integers. The last bit of the threshold is therefore free. It
+    marks that ν has nonzero digits below 2^−32; this makes the comparison exact.
     """
     direction, full = context.rounding, (1 << 32) - 1
     unit = 1 << (32 - context.random_bits) if direction.has_few_bits else 1
@@ -306,7 +306,7 @@ def _choose(kind: type[Choice], what: str, word: str | Choice) -> Choice:
 
 
 class Context(Record):
-    """All settings on which a rounding depends, besides the number and the format. They are never global state.
+    """All settings on which a rounding depends, besides the number and the format. No setting is global state.
 
     A setting that is a member of an enumeration may be given by its name.
 

@@ -136,7 +136,7 @@ def run_each(app: App[None], pieces: Iterator[Piece], take: Callable[[Piece], bo
 
     Stops when `take` returns False or the app has ended. The computation of an item must not raise an exception.
 
-    Textual's workers are not used, because the app waits for them when it exits. An import of a large library, or a
+    Textual's workers are not used, because an app that exits waits for its workers. An import of a large library, or a
     clipboard program that hangs, must not keep users from quitting.
     """
 

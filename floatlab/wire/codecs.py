@@ -1,4 +1,4 @@
-"""Codecs write single values, and lists of them, as JSON, and read them back.
+"""A codec writes a single value, or a list of values, as JSON, and reads the JSON back.
 
 Integers beyond 2^53 become strings, since many JSON readers convert numbers to binary64. Infinities and NaNs become
 strings, too, since JSON has no numbers for them.

@@ -171,7 +171,7 @@ OPERANDS = Member(list_of(Codec(_write_operand, _read_operand)), _pairs, "pairs"
 def error_in_ulps(error: Fraction | None, value: Datum) -> Wire:
     """Return the JSON members of an error: `exact`, the error itself, and `ulps`, the error in ulps of `value`.
 
-    Both are null if `error` is None or `value` is not finite.
+    Both members are null if `error` is None or `value` is not finite.
     """
     if error is None or not value.is_finite:
         return {"exact": None, "ulps": None}
@@ -182,9 +182,9 @@ def error_in_ulps(error: Fraction | None, value: Datum) -> Wire:
 def error_of(derivation: Derivation) -> Wire:
     """Return the JSON members `exact` and `ulps` of a derivation's error.
 
-    Both are null if the exact number or the result is not finite. If the exact number is too long (`EXACT_ERROR_BITS`),
-    both are formulas as text. If the error is irrational, both are null, and `ulps_bounds` has bounds on the error in
-    ulps.
+    Both members are null if the exact number or the result is not finite. If the exact number is too long
+    (`EXACT_ERROR_BITS`), both members are formulas as text. If the error is irrational, both members are null, and a
+    member `ulps_bounds` has bounds on the error in ulps.
     """
     truth, result = derivation.truth, derivation.result
     if truth is None or not result.is_finite:

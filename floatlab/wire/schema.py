@@ -1,4 +1,4 @@
-"""Schemas: the JSON form of each record, used both for writing it and for reading it back.
+"""Schemas: the JSON form of each record, used both for writing a record and for reading it back.
 
 A schema is a table: the name of each member of the JSON object, and the codec of its value. `field_codecs` makes the
 table of a record from the types of its fields.

@@ -22,7 +22,7 @@ _PIECE = 1 << 13  # elements added to the map at once: few enough that NumPy reu
 
 
 class Extreme(Record):
-    """A largest value, and the index of the first element that has it."""
+    """A largest value, and the index of the first element with this value."""
 
     value: float | int
     index: tuple[int, ...]

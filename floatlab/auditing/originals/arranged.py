@@ -25,7 +25,7 @@ class Counterpart(Individual):
     tensors were found by their numbers, not by their names. `doubt` says why a weight that fits this original may
     nevertheless be wrong; the text is empty if there is no doubt. If the rows of the weight were found in another order
     than in the stored tensor, `straight` opens the tensor in its stored order. Some libraries permute the rows of q and
-    k for rotary position embeddings (rope): `rope_heads` is the number of heads of the permutation, or 0 if the rows
+    k for rotary position embeddings (rope). `rope_heads` is the number of heads of this permutation, or 0 if the rows
     are not permuted. `rope_heads` is None for weights other than q and k, and if several orders fit.
     """
 

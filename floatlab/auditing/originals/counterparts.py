@@ -57,7 +57,7 @@ class Originals:
                 self.names[key] = "" if key in self.names else name
 
     def counterpart(self, weight: Weight) -> Counterpart | None:
-        """Return the original of a weight, or None if it is found neither by name nor by content.
+        """Return the original of a weight, or None if the original is found neither by name nor by content.
 
         Raises FloatlabError if the original cannot be read.
         """

@@ -42,7 +42,7 @@ def missing_tensors(
 
 
 def lost_weights(read: QuantizedCheckpoint, missing: Collection[str], originals: Mapping[str, Shape]) -> list[str]:
-    """Return the tensors that `partly_there` finds, except those of which the checkpoint has parts that cannot be read.
+    """Return the tensors that `partly_there` finds, without tensors that have unreadable parts in the checkpoint.
 
     `originals` has the shapes of all tensors of the original. The result is empty for a single shard of a checkpoint (a
     file with a name such as "model-00001-of-00004").
@@ -60,7 +60,7 @@ def lost_weights(read: QuantizedCheckpoint, missing: Collection[str], originals:
 def partly_there(missing: Collection[str], originals: Mapping[str, Shape]) -> list[str]:
     """Return the missing tensors of those layers that have other tensors.
 
-    Only tensors of at least two axes are returned, and only those that at least half of the layers have.
+    Only tensors of at least two axes are returned, and only tensors that at least half of the layers have.
 
     >>> shapes = {f"h.{i}.{part}": (4, 4) for i in (0, 1) for part in ("up", "down")}
     >>> partly_there(["h.1.up"], shapes), partly_there(["h.1.up", "h.1.down"], shapes)

@@ -109,8 +109,8 @@ def parts_of(name: str, known: Iterable[str]) -> list[tuple[str, ...]]:
     """Return the names of the tensors that a fused or stacked tensor consists of.
 
     A fused tensor holds several weights, such as q, k and v. A stacked tensor holds the same weight of all experts. The
-    result has a tuple for each expert, or one tuple if there are no experts; it is empty for other tensors. `known` has
-    the names of all tensors; the number of experts is taken from them.
+    result has a tuple for each expert, or one tuple if there are no experts; the result is empty for other tensors.
+    `known` has the names of all tensors; the number of experts is taken from these names.
 
     >>> parts_of("layers.0.self_attn.qkv_proj", ["layers.0.self_attn.q_proj"])
     [('layers.0.self_attn.q_proj', 'layers.0.self_attn.k_proj', 'layers.0.self_attn.v_proj')]

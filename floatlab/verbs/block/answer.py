@@ -40,7 +40,8 @@ def block(
 
     VALUE@FORMAT is first rounded to that format; all other values are exact. A single value may also be rows of values
     (`1,2;3,4`), a file with an array, or a random array. With an array or with `at`, the answer shows only one block:
-    the block of the element with the index `at` (default: the first element). Of a large block, it shows only a part.
+    the block of the element with the index `at` (default: the first element). Of a large block, the answer shows only a
+    part.
 
     >>> answer = block(("957", "1"), "mxfp8_e4m3")
     >>> answer.words(), answer.codes()

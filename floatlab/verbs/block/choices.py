@@ -37,7 +37,7 @@ def recipe_choices() -> dict[str, str]:
 
 
 def _brief(rule: ScaleRule) -> str:
-    """Return the first words of a rule's source. They name a paper or a library, or say what the rule does."""
+    """Return the first words of a rule's source: the name of a paper or a library, or what the rule does."""
     return rule.source.partition(",")[0].partition(" at ")[0]
 
 
@@ -74,16 +74,16 @@ class PlacedElement(Record):
 
     @property
     def code(self) -> str:
-        """The code of the element and its format, as an argument of `show`; empty if the format has no name."""
+        """The code of the element and its format, as an argument of the verb `show`; empty if the format is unnamed."""
         fmt = self.block.format.element
         return code_of(Datum(fmt, self.element.code)) if isinstance(fmt, Format) and _is_named(fmt) else ""
 
     @property
     def rounding(self) -> Question | None:
-        """The question for `show` that rounds this element in the same way.
+        """The question for the verb `show` that rounds this element in the same way.
 
-        It is None if the element is an integer or was not rounded, if its format has no name (as in HiF4), or if the
-        scale rule rounds in a way that `show` does not know.
+        The question is None if the element is an integer or was not rounded, if its format has no name (as in HiF4), or
+        if `show` does not know the rounding of the scale rule.
         """
         block, scaled, fmt = self.block, self.element.scaled, self.block.format.element
         context, rule = block.context, block.rule.rounding

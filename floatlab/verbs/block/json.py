@@ -52,7 +52,7 @@ def _value_text(placed: Placed) -> str:
 
 
 def _result(placed: Placed) -> Datum | None:
-    """Return the rounded element as a `Datum`, or None if it is an integer or was not rounded."""
+    """Return the rounded element as a `Datum`, or None if the element is an integer or was not rounded."""
     block, element, _ = placed
     fmt = block.format
     is_datum = element.rounded is not None and fmt.element is fmt.magnitudes

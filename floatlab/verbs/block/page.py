@@ -53,7 +53,7 @@ def block_page(blocks: tuple[BlockDerivation, ...]) -> Page:
 
 
 def part_page(part: BlockPart, name: str) -> Page:
-    """Return the page of a part of an array. `name` describes the array; it is empty if the values were typed."""
+    """Return the page of a part of an array. `name` describes the array, and is empty if the values were typed."""
     block, count = part.block, math.prod(part.shape)
     title = f"{name or words.counted(count, 'value')} in {block.recipe.name}"
     first, last = (index_text(part, part.places[end]) for end in (0, -1))

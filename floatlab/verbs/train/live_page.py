@@ -1,8 +1,8 @@
 """The chart and the table of a training session in progress, and its values at any step.
 
-A *line* is a row of the table (a weight with one remedy, or a network in one configuration) and its curve in the chart,
-which is drawn with a letter. When the remedy of the line changes, the letter changes its case. Even before the
-first step, the axis of the chart extends to the last step (the goal).
+A *line* is a weight with one remedy, or a network in one configuration. Each line has a row in the table, and a curve
+in the chart, which is drawn with a letter. When the remedy of the line changes, the letter changes its case. Even
+before the first step, the axis of the chart extends to the last step (the goal).
 """
 
 from __future__ import annotations

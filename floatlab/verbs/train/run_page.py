@@ -1,4 +1,4 @@
-"""The page of many steps: the weight with each remedy as a chart and a table, and when and why it stalled."""
+"""The page of many steps: the weight with each remedy as a chart and a table, and when and why the weight stalled."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def training_page(found: Training, given: str = "", start: str = "") -> Page:
 def values_chart(found: Training) -> Chart:
     """Return a chart with a curve for each remedy and one for the exact reference.
 
-    A curve shows the weight. For several weights, it shows the mean of |weight − reference|, on a logarithmic scale.
+    A curve shows the weight. For several weights, a curve shows the mean of |weight − reference|, on a logarithmic
+    scale.
     """
     several = found.trainers[0].count > 1
     runs = found.runs
@@ -182,7 +183,7 @@ def _carried(found: Training) -> list[Block]:
     """Return a row for each remedy with a master copy or a compensation.
 
     For a single weight, the row has the exact final value (see `carried_exactly`) and the error of this value. For
-    several weights, it has only the largest error.
+    several weights, the row has only the largest error.
     """
     blocks: list[Block] = []
     for i, (run, each) in enumerate(zip(found.runs, found.lines, strict=True)):

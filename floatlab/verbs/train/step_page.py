@@ -29,7 +29,7 @@ _LONG = {"g": "gradient", "c": "carried"}
 
 
 def step_page(found: UpdateTrace, brief: bool = False) -> Page:
-    """Return the page of one update. Its stages are in a table if `brief` is true, or if there are many stages.
+    """Return the page of one update. The stages are in a table if `brief` is true, or if there are many stages.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.training import step
@@ -164,9 +164,9 @@ def verdict_blocks(found: UpdateTrace) -> list[Block]:
 def steps_to_move(found: UpdateTrace) -> int | None:
     """Estimate how many updates like this one must be summed in the master copy until w moves.
 
-    This assumes that each update moves the master copy by the same amount. w moves when the master copy reaches the
-    midpoint between w and its neighbour. Returns None if this step moved w or did not move the master copy, if w is not
-    rounded to nearest, or if w has no finite neighbour in the direction of the update.
+    The estimate assumes that each update moves the master copy by the same amount. w moves when the master copy reaches
+    the midpoint between w and its neighbour. Returns None if this step moved w or did not move the master copy, if w is
+    not rounded to nearest, or if w has no finite neighbour in the direction of the update.
 
     >>> from floatlab.training import step
     >>> steps_to_move(step("1", "0.0004", weights="fp16", master="fp32")), steps_to_move(step("1", "0.0004"))

@@ -1,4 +1,4 @@
-"""The verb `tui`. Its options stand before the command that the explorer opens."""
+"""The verb `tui`. The options of `tui` stand before the command that the explorer opens."""
 
 from __future__ import annotations
 
