@@ -77,7 +77,7 @@ class Drawn:
 
 
 class Answering(Drawn):
-    """Base class of results that have no truth value. `print` shows the result's page, `repr` one line.
+    """Base class of results that have no truth value. `print` shows the result's page, and `repr` gives one line.
 
     Without this class, Python would take every result as true, and `if compare(a, b)` would always run its body.
     `_ASKS` names the attributes to use as conditions instead.

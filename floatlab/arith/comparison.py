@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Relation(Enum):
-    """The relation of two numbers (or NaNs). For any two, exactly one of the four relations holds."""
+    """The relation of two numbers or NaNs. For any two of them, exactly one of the four relations holds."""
 
     LESS = "less"
     EQUAL = "equal"

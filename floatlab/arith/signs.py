@@ -241,7 +241,7 @@ def next_down(a: object, format: Format | str | None = None, context: AnyContext
 
 
 def _sign(datum: Datum) -> bool:
-    """Return the sign bit. It is false for the NaN with the code of −0 (fnuz), whose top bit is not a sign."""
+    """Return the sign bit. In fnuz formats, the NaN has the code of −0; its top bit is not a sign, so return False."""
     return bool(datum.sign_bit) and not (datum.is_nan and datum.format.nan_in_place_of_negative_zero)
 
 

@@ -131,7 +131,7 @@ def scale_of(numbers: list[float], is_log: bool = False) -> Scale | None:
 
 
 class ChartScales(Record):
-    """The two scales of a chart, used for its text and for its SVG."""
+    """The two scales of a chart, whether it is drawn in characters or as SVG."""
 
     across: Scale
     up: Scale

@@ -59,7 +59,7 @@ class _Cells:
 
 
 def lanes_of(axis: Axis, width: int) -> list[tuple[str, list[Line], list[Line]]]:
-    """For each lane of an axis, return its label, the lines above it, and its axis line with all lines below.
+    """For each lane, return its label, the lines above the axis line, and the axis line with all lines below it.
 
     >>> lane = Lane("x", marks=(Mark(0.25, "●", (Span("1"),)), Mark(0.75, "▼", (Span("here"),), pointer=True)))
     >>> [(label, above, rest)] = lanes_of(Axis((lane,)), 21)

@@ -1,8 +1,8 @@
 """The compiled lane for blocks, whose elements share a scale: rounds an array of binary32 in one pass.
 
-The pass finds the largest magnitude of each block (its *amax*), encodes the scale, and rounds the elements. It supports
+The pass finds the largest magnitude of each block, encodes the scale, and rounds the elements. The pass supports
 floatlab's exact rules, for elements of up to 8 bits that are rounded to nearest or toward zero. The other lanes support
-every rule and element. The kernel, a C function, is in `_kernels/blocks.h`.
+every rule and every element format. The kernel, a C function, is in `_kernels/blocks.h`.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class FastRounder:
         self.special = source.infinity_magnitude
         self.largest = rule.largest
         self.drawn = rule.direction.is_stochastic
-        # Words from this one up overflow in every direction, and the powers of two to add would be too large for them.
+        # All words from `beyond` on overflow in every direction. The powers of two to add would be too large for them.
         self.beyond = self.special if self.alike else (fmt.emax + 1 + source.bias) << self.t
         self.limits = self._limits()
         self.negative = None if rule.negative is None else _known(rule.negative)

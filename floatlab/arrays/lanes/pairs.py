@@ -1,10 +1,10 @@
 """Exact results as pairs of floats: the result rounded to nearest by the processor, and its rounding error.
 
 A pair (s, e) denotes the number s + e: s is the nearest binary64 (or binary32), and e is the residual. A quotient or a
-root is usually not the sum of two floats. In its pair, only the sign of e is right (e is zero if s is exact). Since
-quotients and roots have no ties, the sign of e is enough, except for stochastic rounding. The e of a fused multiply-add
-may itself be rounded to odd. `to_odd` turns a pair into one float. Rounding this float into a format with at least two
-bits less gives the same result as rounding the exact number.
+root is usually not the sum of two floats. In the pair of a quotient or a root, only the sign of e is right (e is zero
+if s is exact). Since quotients and roots have no ties, the sign of e is enough, except for stochastic rounding. The e
+of a fused multiply-add may itself be rounded to odd. `to_odd` turns a pair into one float. Rounding this float into a
+format with at least two bits less gives the same result as rounding the exact number.
 
 T. J. Dekker, *A floating-point technique for extending the available precision* (Numerische Mathematik 18, 1971); S.
 Boldo and G. Melquiond, *Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd* (IEEE

@@ -38,7 +38,7 @@ class DecodingRule(Individual):
 
     format: Format
     word: Format
-    cut: int  # how many bits longer the significand of a word is
+    cut: int  # how many bits the significand of a word is longer than that of a code
     adjust: int  # the difference of the biases, added to the exponent field
     same_range: bool  # whether subnormal numbers are also subnormal in the word, so that a shift decodes them
     by_fields: bool  # whether decoding can shift the fields into place and normalise subnormal numbers

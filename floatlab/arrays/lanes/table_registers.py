@@ -81,7 +81,7 @@ class FewLookup:
 
 
 class ByteLookup:
-    """A look-up for roundings whose segments are evenly spaced in each binade, and the same for both signs.
+    """A look-up for roundings with evenly spaced segments in each binade, and with the same segments for both signs.
 
     A segment is a range of words that are rounded to the same code. The look-up uses only the `_KEPT` leading bits of
     the significand, which must determine the code. A binary search finds the codes of infinities and NaNs. If the

@@ -55,9 +55,9 @@ class Tally(Record):
       threshold;
     * `flushed`: x is not 0, but y is 0; `subnormal`: y is not 0, but |y| is below the smallest normal number.
 
-    `exponents` counts the finite nonzero numbers of x by their exponent field in binary64, which is floor(log2 |x|) +
-    1023, and 0 below 2^−1022. `largest` and `smallest` are the largest and the smallest magnitudes of these numbers. If
-    there are no such numbers, `largest` is 0, and `smallest` is ∞.
+    `exponents` counts the finite nonzero numbers of x by their exponent field in binary64. The field is floor(log2 |x|)
+    + 1023, or 0 below 2^−1022. `largest` and `smallest` are the largest and the smallest magnitudes of these numbers.
+    If there are no such numbers, `largest` is 0, and `smallest` is ∞.
 
     Errors and sums include only elements that are finite in both arrays. `largest_error` is the largest |y − x|;
     `error_squares`, `squares`, `rounded_squares` and `products` are the sums of (y − x)², x², y² and x·y. The relative

@@ -1,4 +1,4 @@
-"""Rounds an original with the scales of its quantised weight, and compares the resulting codes with the stored ones."""
+"""Rounds an original with the scales of a quantised weight, and compares the resulting codes with the stored codes."""
 
 from __future__ import annotations
 
@@ -115,7 +115,8 @@ class CodeAgreement(Record):
     def is_nearest_elsewhere(self) -> bool:
         """Whether nearly all codes are nearest to the original, apart from a few bad blocks.
 
-        This excludes error feedback: a quantiser such as GPTQ adds the error of one element to the next ones.
+        If so, there was no error feedback: a quantiser with error feedback, such as GPTQ, adds the error of one element
+        to the next elements, and these then get other codes.
         """
         others = self.elements - self.nearest - _SIZE * self.bad_blocks
         return self.bad_blocks <= _FEW_BAD * self.blocks and others <= (1 - _NEAREST) * self.elements
@@ -136,7 +137,7 @@ class CodeAgreement(Record):
     def is_fed_back(self) -> bool:
         """Whether errors may have been fed back, as in GPTQ.
 
-        Then few codes are far, but at least half of the blocks have a code that is not nearest.
+        This is possible if few codes are far, and if at least half of the blocks have a code that is not nearest.
         """
         is_rounded = self.share(self.nearest) >= _FED_BACK[0] and self.share(self.far) <= _FED_BACK[1]
         return is_rounded and not self.bad_rows and self.exact_blocks <= _FED_BACK[2] * self.blocks
@@ -354,6 +355,6 @@ class _Tally:
 
 @lru_cache(maxsize=16)
 def _index_by_half(octets: bytes) -> Array:
-    """Return, for each binary16 code, the index of the nearest number in a list; `octets` are its bytes (float64)."""
+    """Return, for each binary16 code, the index of the nearest number among the float64 numbers in `octets`."""
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float64)
     return indices(np.frombuffer(octets), np.where(np.isnan(every), 0.0, every)).astype(np.int16)

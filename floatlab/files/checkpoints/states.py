@@ -12,7 +12,7 @@ from floatlab.record import Record
 
 
 class FileState(Record):
-    """The name of a file, its size in bytes, and the time of its last change (at a URL, the file's version)."""
+    """The name of a file, its size in bytes, and the time of its last change or, at a URL, the file's version."""
 
     name: str
     size: int

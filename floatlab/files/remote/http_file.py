@@ -1,7 +1,7 @@
 """Reads files from servers of http(s), which may be hostile: the time and memory of each request are limited.
 
-fsspec's own reader is not used. It keeps all bytes that a server sends, decompresses them if the server says so, and
-waits as long as bytes trickle in.
+fsspec's own reader is not used. That reader keeps all bytes that a server sends, decompresses the bytes if the server
+says so, and waits as long as bytes trickle in.
 """
 
 from __future__ import annotations

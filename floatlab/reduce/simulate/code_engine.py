@@ -93,7 +93,7 @@ class CodeEngine:
         return sums
 
     def add_exactly_along(self, sums: Array, slots: Array, ids: Array) -> Array:
-        """Return the partial sums of chains after each step, where every step adds several terms and rounds once.
+        """Return the partial sums of chains after each step. Each step adds several terms, and rounds once.
 
         The shape of `slots` is (steps, terms per step, chains).
         """

@@ -211,7 +211,7 @@ def _fused(sums: Array, x: Array, y: Array) -> None:
     """Add the products x[k]·y[k] to `sums` in place, by FMA in binary32.
 
     Each product is exact in binary64. Each sum is rounded first to binary64 and then to binary32. If these two
-    roundings might give another result than a single one, the first rounding is to odd.
+    roundings might give another result than a single rounding, the first rounding is to odd.
     """
     wide = sums.astype(np.float64)
     a, b = x.astype(np.float64), y.astype(np.float64)
@@ -266,7 +266,7 @@ def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
 
 
 def _last_place(x: Array) -> int:
-    """Return e such that all finite numbers of x, in binary32, are multiples of 2^e; 0 if all are zero."""
+    """Return e such that all finite numbers of x, in binary32, are multiples of 2^e; 0 if all numbers are zero."""
     magnitudes = np.abs(x)
     nonzero = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
     if not len(nonzero):

@@ -155,9 +155,9 @@ class ScaledCore(Record):
     def sums(self, x: Source, y: Source, scales: tuple[Source, Source], size: int, c: Array) -> Array:
         """Return the codes of c + Σ x·y, where each product x·y is multiplied by a scale of x and a scale of y.
 
-        x has the shape (rows, n), and its scales (rows, blocks). y has the shape (n, columns), and its scales (blocks,
-        columns). A scale belongs to `size` successive products; the last scale may belong to fewer products. `c` has
-        binary32 codes, of shape (rows, columns).
+        x has the shape (rows, n), and the scales of x have the shape (rows, blocks). y has the shape (n, columns), and
+        the scales of y have the shape (blocks, columns). A scale belongs to `size` successive products; the last scale
+        may belong to fewer products. `c` has binary32 codes, of shape (rows, columns).
         """
         rows, n = x.codes.shape
         columns = y.codes.shape[1]

@@ -81,8 +81,9 @@ class ScaledUnit(Record):
     def multiply_add(self, x: Source, y: Source, scales: tuple[Source, Source], c: Array | None = None) -> Array:
         """Return the codes of c + Σ x·y, where each product x·y is multiplied by a scale of x and a scale of y.
 
-        x has the shape (rows, n), and its scales (rows, blocks). y has the shape (n, columns), and its scales (blocks,
-        columns). `c` has binary32 codes, of shape (rows, columns), or is None for zeros.
+        x has the shape (rows, n), and the scales of x have the shape (rows, blocks). y has the shape (n, columns), and
+        the scales of y have the shape (blocks, columns). `c` has binary32 codes, of shape (rows, columns), or is None
+        for zeros.
 
         >>> from floatlab.arrays.conversion import encode
         >>> unit = parse_scaled_unit("rtxblackwell.mxf4.f32")

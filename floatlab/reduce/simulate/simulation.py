@@ -248,7 +248,7 @@ def _simulate_part(sides: Sides, batches: Batches, adder: AnyAdder, first: int) 
 
 
 def _simulate_joined(sides: Sides, schedule: Schedule, adder: Joined) -> Array:
-    """Simulate both operands of the last node, each with its adder, and add them."""
+    """Simulate both operands of the last node, each with its adder, and add the two results."""
     plan = schedule.plan(len(sides[0].codes))
     if not plan.nodes or len(plan.nodes[-1]) != 2:
         raise PlanError("two adders need a last node with two operands")

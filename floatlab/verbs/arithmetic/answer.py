@@ -250,6 +250,6 @@ def _records(result: Result, steps: int | None) -> list[Wire]:
 
 
 def answers(question: Question, started: Started | None = None) -> list[Answer]:
-    """Answer a question; its values are the operands of one operation."""
+    """Answer a question; the question's values are the operands of one operation."""
     format, options = next(iter(question.formats), None), dict(question.options)
     return [operate(question.verb, question.values, format, question.context, **options)]

@@ -37,7 +37,9 @@ class StoredResult(Record):
 
 
 def store(derivation: Derivation, format: Format) -> StoredResult:
-    """Round an operation's result again, as an x87 store does, and round the exact result once into the same format.
+    """Round an operation's result again, as an x87 store does; for comparison, round the exact result only once.
+
+    Both roundings are into `format`.
 
     >>> from floatlab import Context
     >>> tiny = arith.multiply("0x1.05fp-1030", "0x1.ebf3538667817p0", "x87", Context(precision=53))

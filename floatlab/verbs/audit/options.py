@@ -1,4 +1,4 @@
-"""The options of the verb `audit`, and its help."""
+"""The options and the help text of the verb `audit`."""
 
 from __future__ import annotations
 
