@@ -1,9 +1,9 @@
 """Operands in hard cases of rounding: on ties, close to ties, at cancellations, at the ends of the range.
 
 A random product is almost never close to a tie. For products and quotients, a congruence (modulo a power of two, or
-modulo the divisor) gives an operand for which the result is close to a tie. For square roots, a search finds, digit by
-digit, an integer of p + 1 digits whose square is close to a multiple of a large power of two; this multiple is the
-operand.
+modulo the divisor) gives an operand for which the result is close to a tie. For square roots, a search finds an integer
+of p + 1 digits, digit by digit. The square of this integer is close to a multiple of a large power of two, and this
+multiple is the operand.
 """
 
 from __future__ import annotations
@@ -207,8 +207,8 @@ def target_landmarks(kind: Format | Integer, target: Format | Integer | None, ma
     """Return operands for a conversion, as codes of `kind`.
 
     The operands are the numbers of the target with the codes `marks` (such as the largest number), the midpoints next
-    to these numbers, and, for each of these numbers, the neighbours in `kind`. If the target is an integer type, the
-    operands also include the next integers.
+    to these numbers, and the neighbours in `kind` of each such number or midpoint. If the target is an integer type,
+    the operands also include the next integers.
     """
     found: set[int] = set()
     for mark in marks:

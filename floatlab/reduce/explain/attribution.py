@@ -63,10 +63,10 @@ class Attribution(Answering, Individual):
 
     `explanations` ranks the candidates for each result by how much of it they reproduce. `pairs` holds at most 256 of
     the `pair_count` pairs; pairs with the fewest causes come first. If no single cause explains two results of one dot
-    product, `refutations` shows this for FMA and for the order: for each, it has a pair of candidates that differ only
-    in this cause, if such a pair exists. `tile_edges` has one entry per result. It is a `TileEdge` if one candidate
-    reproduces most of the result, and another candidate reproduces the remaining rows or columns. Otherwise it is None.
-    `context` is the rounding of all candidates except hardware models.
+    product, `refutations` shows this: it has a pair of candidates that differ only in FMA, and a pair of candidates
+    that differ only in the order (if there are such pairs). `tile_edges` has one entry per result. It is a `TileEdge`
+    if one candidate reproduces most of the result, and another candidate reproduces the remaining rows or columns.
+    Otherwise it is None. `context` is the rounding of all candidates except hardware models.
     """
 
     shape: tuple[int, ...]

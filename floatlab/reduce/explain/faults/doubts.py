@@ -259,9 +259,9 @@ def fewer_bits(view: View, wrong: Array, side: Side) -> int:
 
     All numbers of the result then have at most this many bits. One of two other conditions must hold. The first
     condition is that most exact products of wrong elements have more bits. The second condition is that the last bits
-    of most wrong elements have larger weights than the last bits of their exact products, because matrix units align
-    all terms to the largest one and drop the lower bits. Return 0 if such a rounding does not explain the wrong
-    elements.
+    of most wrong elements have larger weights than the last bits of their exact products. Matrix units cause this,
+    because they align all terms to the largest term and drop the lower bits. Return 0 if such a rounding does not
+    explain the wrong elements.
     """
     values, exact, found = view.values[view.usable], view.totals.product[wrong], view.values[wrong]
     if not wrong.any() or not values.any():

@@ -55,9 +55,10 @@ def is_shifted(problem: ProductProblem, view: View, side: Side) -> bool:
 def times_coarsest(problem: ProductProblem, side: Side, values: Array | None = None) -> float:
     """Return the median ratio of a result's errors to the largest plausible errors, or 0 if no error is known.
 
-    Only sampled elements are used. The largest plausible error is twice the largest of three errors: the error of
-    inputs quantised to 4 bits, of partial sums in bfloat16, and, if the result has few different numbers, of an output
-    quantised to 4 bits. By default, `values` are the values of the result.
+    Only sampled elements are used. The largest plausible error is twice the largest of up to three errors. The first is
+    the error of inputs quantised to 4 bits, and the second is the error of partial sums in bfloat16. If the result has
+    few different numbers, the third is the error of an output quantised to 4 bits. By default, `values` are the values
+    of the result.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     usable = side.finite[index] & problem.known[index] & (sample.size > 0)
