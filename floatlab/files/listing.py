@@ -83,7 +83,7 @@ def _arrays(path: str) -> list[FileEntry]:
 def _arrays_of(path: str, changed: int, length: int) -> tuple[FileEntry, ...]:
     """Return the arrays in a file, in the file's order, without quantised tensors.
 
-    The result is cached until the file changes, because completion calls this function at every key.
+    The result is cached until the file changes, because completion calls this function at every keystroke.
     """
     arrays: list[tuple[str, str, tuple[int, ...] | None]]
     if path.lower().endswith(".safetensors"):

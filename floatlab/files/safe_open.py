@@ -1,7 +1,7 @@
 """Opens and reads files. Opening never blocks; lengths that a file declares are not trusted; errors have one line.
 
-Nothing is mapped into memory: if a mapped file shrinks, the process is killed (SIGBUS); a read only returns fewer
-bytes.
+Nothing is mapped into memory: if a mapped file shrinks, the process is killed (SIGBUS); if a file shrinks before a
+read, the read returns fewer bytes.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ class ValueList(Listed):
         return rounded_to_single(midpoint(self.real(rank, negative), self.real(rank + 1, negative)))
 
     def sign(self, code: int) -> int:
-        """Return 1 if the value with this code is negative or −0, else 0; a code has no sign bit."""
+        """Return 1 if the value with this code is negative or −0, else 0; codes of this format have no sign bit."""
         return int(str(self.values[code])[0] == "-")
 
     def fields(self, code: int) -> tuple[Field, ...]:

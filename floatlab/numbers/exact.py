@@ -217,8 +217,8 @@ def _is_decided(format: Format, negative: bool, c: int, q: int) -> bool:
 class Ratio(Record):
     """The number (−1)^negative · numerator/denominator · 2^twos · 10^tens.
 
-    If `truncated` is true, the true numerator is larger, by less than one: the decimal had more digits than any format
-    can distinguish, and some of the discarded digits were not zero.
+    If `truncated` is true, the true numerator is larger, by less than one: the decimal that was read had more digits
+    than any format can distinguish, and some of the discarded digits were not zero.
     """
 
     negative: bool

@@ -156,8 +156,8 @@ def direction_in(format: Format, context: Context) -> Direction:
 def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bool = False, index: int = 0) -> Rounded:
     """Round an exact number into a format in the context's direction; determine the code and the flags.
 
-    If `sticky`, the true absolute value is larger than |x|, by less than one unit of x's last digit. This digit must
-    be below the last place of the result. In the binade below 2^emin, x must also have more than p digits. Otherwise
+    If `sticky`, the true absolute value is larger than |x|, by less than one unit of x's last digit. This digit must be
+    below the last place of the result. In the binade below 2^emin, x must also have more than p digits. If not,
     UnsupportedError is raised, except in formats given by a table. `index` selects the draw of stochastic rounding.
 
     >>> from floatlab import parse_format

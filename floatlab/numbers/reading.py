@@ -381,7 +381,7 @@ def _convert_special(datum: Datum, fmt: Format, context: Context) -> Derivation:
 
 
 def _convert_irrational(datum: Datum, fmt: Format, context: Context) -> Derivation:
-    """Convert a power of √e. A sticky bit replaces the digits that are far beyond the format's precision."""
+    """Convert a datum that is a power of √e. A sticky bit replaces the digits far beyond the format's precision."""
     exact = datum.bounds(fmt.precision + 2 * GUARD_DIGITS)[datum.sign_bit]
     near = Datum(fmt, round_exact(exact, fmt, sticky=True).code)
     if near.symbol == datum.symbol:

@@ -17,7 +17,7 @@ _QUERY_OR_KEY = re.compile(r"(^|[._])(w?[qk]|wqk|qk|qkv|query|key)([._]|$)|[._](
 
 
 class RowOrder(Record):
-    """An order of rows in words; `is_explained` tells whether a known convention stores rows in this order.
+    """The order of rows, described in words; `is_explained` tells whether a known convention stores rows in this order.
 
     `of_columns` tells whether the rows were found among the columns of the original.
     """

@@ -38,7 +38,7 @@ _TRANSPOSED = ", transposed"
 
 
 def sampled(source: ArraySource) -> Array:
-    """Return several pieces of an array, chosen only by the size of the array. NaNs and infinities become 0."""
+    """Return several pieces of an array; the choice depends only on the array's size. NaNs and infinities become 0."""
     count = min(_PIECE, source.size)
     starts = np.linspace(0, source.size - count, _PIECES if source.size > _PIECE * _PIECES else 1).astype(int)
     if len(starts) == 1:

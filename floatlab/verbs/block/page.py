@@ -199,7 +199,7 @@ def _amount(value: Value) -> str:
 
 
 def _datum(datum: Datum, block: BlockDerivation | None = None) -> Line:
-    """Return a datum with its code. If the datum is the scale of `block`, its code is the one that the block stores."""
+    """Return a datum with its code. If the datum is the scale of `block`, the code is the one that the block stores."""
     name = f", {datum.format.name}"
     if block is not None and block.format.first_scale:
         return line(Span(f"0x{block.scale_code:02x}", Role.CODE), f" {words.equals(datum)}", name)
