@@ -210,7 +210,7 @@ def _counts(read: QuantizedCheckpoint, are_codes: bool) -> tuple[tuple[str, int]
     """Count tensors that are not quantised weights. Return pairs of a dtype and a number of tensors.
 
     If `are_codes` is true, only tensors of signed floats of 8 bits or less are counted: such tensors are probably codes
-    without scales. If it is false, only tensors of other types are counted.
+    without scales. If `are_codes` is false, only tensors of other types are counted.
     """
     chosen = (stored.dtype for stored in read.plain.values() if _has_codes(stored) is are_codes)
     return tuple(Counter(chosen).items())

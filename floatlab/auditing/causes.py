@@ -1,4 +1,4 @@
-"""Looks for the cause of a weight's error: a mistake whose repair removes it, or a relation to the original."""
+"""Looks for the cause of a weight's error: a mistake whose repair removes the error, or a relation to its original."""
 
 from __future__ import annotations
 
@@ -285,8 +285,8 @@ def _one_factor(found: ComparedWeight) -> WeightCause | None:
 def repaired(found: ComparedWeight) -> WeightCause | None:
     """Return the mistake whose correction makes the weight fit its original best; None if no correction does.
 
-    If the error is small, the correction must also remove most of the error, or make nearly every code the
-    one nearest to its original number.
+    If the error is small, the correction must also remove most of the error, or make nearly every code the one nearest
+    to its original number.
     """
     causes: list[tuple[float, float, int, float, str]] = []
     sample = _SMALL_SAMPLE if found.fidelity.fits else SAMPLE

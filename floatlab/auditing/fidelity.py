@@ -108,10 +108,9 @@ def measure(
 ) -> Fidelity:
     """Measure a weight against its original of the same shape. With `most`, only the first `most` elements count.
 
-    `bits` is the size of a code. If a code has fewer than 3 bits, no block is counted as bad. `kind` has
-    the same meaning as in `allowed`. `group` is the number of neighbouring elements that share a scale (0: all
-    elements, or not known).
-    `own_scales` tells whether each group has a scale that does not depend on other groups.
+    `bits` is the size of a code. If a code has fewer than 3 bits, no block is counted as bad. `kind` has the same
+    meaning as in `allowed`. `group` is the number of neighbouring elements that share a scale (0: all elements, or not
+    known). `own_scales` tells whether each group has a scale that does not depend on other groups.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.float32([[1, 2, 3, 4] * 8])

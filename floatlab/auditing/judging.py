@@ -247,7 +247,7 @@ def _by_codes(found: ComparedWeight) -> _Opinion | None:
 
 
 def _fitting(found: ComparedWeight) -> _Opinion:
-    """Return the verdict on a weight whose errors are small: it is sound if a known rounding explains its codes."""
+    """Return the verdict on a weight with small errors: the weight is sound if a known rounding explains its codes."""
     if found.agreement is None or found.is_explained:
         return _Opinion(SOUND, found.fidelity)
     share = 1 - found.agreement.share(found.agreement.nearest)

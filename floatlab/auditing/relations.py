@@ -56,7 +56,7 @@ def both(read: ArraySource, original: ArraySource) -> tuple[Array, Array] | None
 def relation(read: ArraySource, original: ArraySource, group: int = 0) -> str:
     """Describe how a weight relates to its original. Return "" if no relation is found.
 
-    `group` is the number of elements in a row that share a scale, or 0 if it is not known.
+    `group` is the number of elements in a row that share a scale, or 0 if this number is not known.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.random.default_rng(1).normal(size=(8, 64))
@@ -132,8 +132,8 @@ def factor_off(read: ArraySource, original: ArraySource) -> str:
     """Describe the factor by which a weight with a small error is too large or too small, or return "".
 
     Only numbers between 1/8 and 1/2 of the largest one in their block decide whether there is a factor. Rounding hardly
-    changes the mean size of these numbers. If they have only few different values, all may have been rounded in the
-    same direction, so no factor is returned. The factor itself is measured on all numbers.
+    changes the mean size of these numbers. If the numbers have only few different values, all of them may have been
+    rounded in the same direction. In this case, no factor is returned. The factor itself is measured on all numbers.
 
     >>> from floatlab.arrays.sources import HeldSource
     >>> x = np.random.default_rng(1).normal(size=(64, 64))
@@ -166,7 +166,7 @@ def factor_off(read: ArraySource, original: ArraySource) -> str:
 
 
 def _fitted(q: Array, x: Array) -> tuple[Array, Array]:
-    """Return for each row the factor f that makes the error |q − f·x| smallest, and this error relative to |q|.
+    """Return, for each row, the factor f for which the error |q − f·x| is smallest, and this error relative to |q|.
 
     Rows of zeros are left out.
     """

@@ -157,8 +157,8 @@ def extreme(x: CodedArray, axis: Axis, keepdims: bool, largest: bool) -> CodedAr
 def _with_sign(x: CodedArray, name: str) -> CodedArray:
     """Flip or clear the sign bit, and keep all other bits, also in NaNs (IEEE 754-2019 5.5.1).
 
-    In unsigned formats and formats given by a table, the number is instead negated (or made positive) and rounded into
-    the format. In formats whose NaN has the code of −0, zero and NaN stay unchanged.
+    In unsigned formats, and in formats that are given by a table, the number is instead negated (or made positive) and
+    rounded into the format. In formats whose NaN has the code of −0, zero and NaN stay unchanged.
     """
     fmt, codes = x.format, x.codes
     if fmt.is_table:

@@ -29,10 +29,10 @@ class RecipeFigures(Record):
     is the sum of the squares of the numbers, and `error_squares` is the sum of the squares of the errors. `mse` is the
     mean of the squared errors. `sqnr` is the ratio of signal to quantisation noise in dB. It is infinite if there are
     no errors, and None if all numbers are 0 or if a sum of squares is not finite. `cosine` is the cosine of the angle
-    between the tensor and its rounded copy. `error_exponents` counts relative errors by floor(log2), in ascending
-    order; errors of 0 are left out. `output_sqnr` is the SQNR of the layer's output, and `output_error` is the largest
-    error of the output. Both are None without samples of inputs. Elements that are lost, or that are not finite in the
-    source, are left out of all errors and sums.
+    between the tensor and its rounded copy. `error_exponents` has pairs (e, count) in ascending order: for `count`
+    nonzero relative errors, floor(log2) is e. `output_sqnr` is the SQNR of the layer's output, and `output_error` is
+    the largest error of the output. Both are None without samples of inputs. Elements that are lost, or that are not
+    finite in the source, are left out of all errors and sums.
 
     `verdict` is survives, damaged or overflows; `reason` says why. `expected` is the SQNR that the recipe reaches on
     normally distributed numbers.
@@ -75,9 +75,9 @@ class TensorFigures(Record):
 
     `kind` is the type of its numbers. A quantised weight is decoded before it is measured; `convention` names the way
     in which it was stored. Of the `elements`, `zeros` are 0, and `nonfinite` are NaN or infinite. `largest` and
-    `smallest` are the extreme nonzero finite magnitudes; `exponents` counts all nonzero finite magnitudes by
-    floor(log2), in ascending order. `choice` is the recommended recipe; it is empty if the tensor should stay as it is.
-    `left_out` says why a tensor was not measured.
+    `smallest` are the extreme nonzero finite magnitudes; `exponents` has pairs (e, count) in ascending order: for
+    `count` nonzero finite magnitudes, floor(log2) is e. `choice` is the recommended recipe; it is empty if the tensor
+    should stay as it is. `left_out` says why a tensor was not measured.
     """
 
     source: str
@@ -174,7 +174,7 @@ def sqnr_of(noise: float, signal: float) -> float | None:
 
 
 def exponents_of(tally: Tally) -> tuple[tuple[int, int], ...]:
-    """Return pairs: an exponent, floor(log2 |x|), and how many finite nonzero numbers have this exponent.
+    """Return pairs (e, count): for `count` of the finite nonzero numbers x, floor(log2 |x|) is e.
 
     Numbers below 2^−1022 are counted at −1023.
     """

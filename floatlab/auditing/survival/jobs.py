@@ -38,10 +38,10 @@ class AuditJob(Record):
 
     `subject` is the index of the tensor in the audit. The recipes of a tensor form groups; all recipes of a group are
     measured in the same regions. `group` is the index of the group, and `order` is the index of the region in its
-    group. A scale may depend on numbers outside of the region. Therefore `peaks` has, for each recipe, the number of
-    largest magnitude in the tensor or row, or None if the recipe needs no such number. If `only_peaks`, the
-    job only looks for these numbers, and nothing is rounded. If the outputs of the layer are compared, `inputs` is the
-    file or the mapping with the inputs of layers, and `layer` is the name of the array in this file or mapping.
+    group. A scale may depend on numbers outside of the region. Therefore `peaks` has, for each recipe, the number with
+    the largest magnitude in the tensor or row, or None if the recipe needs no such number. If `only_peaks`, the job
+    only looks for these numbers, and nothing is rounded. If the outputs of the layer are compared, `inputs` is the file
+    or the mapping with the inputs of layers, and `layer` is the name of the array in this file or mapping.
 
     `version` identifies the contents of the files at `place`. Another process cannot read mappings. If `place` is a
     mapping, `piece` therefore holds the region. If `inputs` is a mapping, `samples` holds the inputs of the layer.

@@ -21,8 +21,8 @@ class ScaleTally(Record):
     Of the `blocks`, `empty` have only zeros. All other attributes leave out these blocks. `clipped` blocks need a scale
     that is too large for the format of the scales. `underflowed` blocks need a scale below the smallest positive number
     of this format. `zeros` counts scales that are 0, and `nans` counts scales that are NaN or infinite. `largest` and
-    `smallest` are the extreme magnitudes of the remaining scales, and `exponents` counts these magnitudes by
-    floor(log2), in ascending order.
+    `smallest` are the extreme magnitudes of the remaining scales, and `exponents` has pairs (e, count) in ascending
+    order: for `count` of these magnitudes, floor(log2) is e.
     """
 
     blocks: int

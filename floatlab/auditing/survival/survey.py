@@ -81,7 +81,7 @@ def audit_recipes(
         A file in which finished pieces are kept. An audit that was interrupted continues from it. The file is refused
         if it belongs to other checkpoints, recipes or settings.
     notice
-        A function that is called with a text, such as how many tensors have results in the file of `resume`.
+        A function that is called with messages, for instance how many tensors have results in the file of `resume`.
 
     Returns
     -------

@@ -71,7 +71,10 @@ def _measured(wire: Wire, job: AuditJob) -> Measured:
 
 
 def _record(kind: type[Kind], wire: Wire) -> Kind:
-    """Return a record of this class from a list of its fields; each value is checked by the annotation of its field."""
+    """Return a record of the class `kind` from a list of the values of its fields.
+
+    Each value is checked against the annotation of its field.
+    """
     fields = kind.__annotations__
     values = zip(fields, fields.values(), _list(wire, len(fields)), strict=True)
     return kind(**{name: _value(annotation, value, name) for name, annotation, value in values})

@@ -112,8 +112,7 @@ _MARGINS = 2  # columns that a ChoiceBar uses for padding
 class TrainRunner(TrainControls, inherit_bindings=False):
     """A screen that may have a laboratory: a training session whose steps the screen runs and shows.
 
-    During a run, the screen may use the laboratory only while it shows a frame. `when_free` delays a call
-    until then.
+    During a run, the screen may use the laboratory only while it shows a frame. `when_free` delays a call until then.
     """
 
     plot, transport = getters.query_one(Plot), getters.query_one("#transport", ChoiceBar)
