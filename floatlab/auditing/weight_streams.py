@@ -28,7 +28,7 @@ class Dequantized(ArraySource):
     """A quantised weight as numbers of float64; closing it also closes the arrays from which it is read."""
 
     def __init__(self, name: str, shape: tuple[int, ...], reader: Reader, held: tuple[ArraySource, ...]) -> None:
-        """Take the reader of the numbers, and the arrays from which it reads."""
+        """Store the reader of the numbers, and the arrays from which this reader reads."""
         super().__init__(name, shape, np.dtype(np.float64))
         self.reader, self.held = reader, held
 

@@ -68,7 +68,7 @@ def cuts(
     A group is a tuple of indices into `recipes`. Usually all recipes are one group, so that the tensor is read once. If
     rows are so long that they must be divided, each recipe forms its own group, since the places where a row can be
     divided depend on the recipe. `usual` is the number of elements that a region should have. A region may begin or end
-    inside a row. If `whole_rows` is true, this is allowed only for rows that are too long for a region. Raises
+    inside a row. If `whole_rows` is true, regions divide only rows that are too long for a region. Raises
     UnsupportedError for a tensor of too many regions.
 
     >>> from floatlab.formats.recipes import parse_recipe

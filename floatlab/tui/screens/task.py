@@ -141,7 +141,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         }
 
     def possible(self) -> dict[str, bool]:
-        """Return, for actions and pick lists, whether they are available now. Those without an entry always are."""
+        """Return whether each action or pick list is available now. Those without an entry are always available."""
         return {
             "undo": self.history.can_go(-1) or self.is_stopped or self.has_class("-unread"),
             "redo": self.history.can_go(1),

@@ -158,7 +158,7 @@ def _stands_for(format: Format, literal: str, context: Context | None = None) ->
 
 
 def disputed_results(format: Format) -> list[tuple[str, str]]:
-    """Return rows with the format's results where libraries disagree, for instance on overflow and on ties."""
+    """Return rows with the format's results in cases in which libraries disagree, such as overflow and ties."""
     largest = Datum(format, format.compose(False, format.largest_magnitude)).bounds(format.precision)[1]
     beyond = largest + largest
     over = " · ".join(

@@ -33,7 +33,7 @@ _NOUNS = {"sum": "sum", "dot": "dot product"}
 
 
 def reduction_page(found: Reduction, origin: str = "") -> Page:
-    """Return the page of a sum or dot product. `origin` says where its terms come from.
+    """Return the page of a sum or dot product. `origin` says where the terms come from.
 
     >>> from floatlab import sum
     >>> from floatlab.page.text_layout import to_text

@@ -31,7 +31,7 @@ class Processes(Executor):
     """
 
     def __init__(self, count: int) -> None:
-        """Take the number of processes, without starting them.
+        """Store the number of processes. The first call starts them.
 
         Raises RefusedError in a confined process.
         """

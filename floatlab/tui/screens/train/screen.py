@@ -136,7 +136,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
     # The question, and the laboratory.
 
     def normal(self, question: Question) -> Question:
-        """Return the question as the command line reads it, without --brief; raises FloatlabError if invalid."""
+        """Return the question as the command line reads it, without --brief. Raises FloatlabError if it is wrong."""
         return self.app.read_question(words_of(question)).having(brief=None)
 
     def takes_over(self, question: Question) -> bool:
