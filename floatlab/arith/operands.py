@@ -200,8 +200,8 @@ def begin(
 
     The first steps of the derivation decode the operands, and promote operands of narrower formats. Datum objects,
     derivations, Python floats and NumPy numbers keep their formats. Text, fractions and decimals are rounded to nearest
-    into the result's format. The result's format is `format` if it is given. Otherwise it is the common format of the
-    operands that have a format, or binary32 if no operand has a format.
+    into the result's format. The result's format is `format` if it is given. Otherwise, the result has the common
+    format of the operands that have a format, or binary32 if no operand has a format.
     Raises UnsupportedError if the result's format cannot represent an integer operand.
     """
     context = as_context(context)

@@ -1,8 +1,9 @@
 """The operations of IEEE 754-2019 clauses 5.4.1 and 5.3.1: computed exactly, rounded once at the end.
 
-Every operation accepts Datum objects, derivations, text or numbers. The result's format is `format`. By default, it is
-the format to which frameworks would promote the operands, or binary32 if no operand has a format. `format` may be
-narrower or wider than the operands' formats (the standard's *formatOf* operations); the result is still rounded once.
+Every operation accepts Datum objects, derivations, text or numbers. The result's format is `format`. By default, the
+result has the format to which frameworks would promote the operands, or binary32 if no operand has a format. `format`
+may be narrower or wider than the operands' formats (the standard's *formatOf* operations); the result is still rounded
+once.
 All operations raise FormatError, LiteralError or UnsupportedError for operands that cannot be read.
 """
 

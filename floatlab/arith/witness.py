@@ -1,9 +1,9 @@
 """Witnesses: operands for which a·b + c rounded once differs from rounding the product and then the sum.
 
-The search begins near the given operands, if there are any. It continues with short factors whose product is just too
-long for the format, and c = −round(a·b). For such operands, a·b + c is the rounding error of the product. Finally,
-random operands are tried. Formats with few values are searched exhaustively: a result of None then proves that no
-witness exists.
+The search begins near the given operands, if there are any. Then it tries short factors whose product is just too long
+for the format, with c = −round(a·b). For such operands, a·b + c is the rounding error of the product. Finally, random
+operands are tried. Formats with few values are searched exhaustively: a result of None then proves that no witness
+exists.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def multiple(x: float) -> str:
 
 
 def share_of_tolerance(share: float) -> str:
-    """Return the ratio of an error to its tolerance in percent; from 10 on, the ratio is a multiple ("25 times").
+    """Return the ratio of an error to its tolerance: in percent or, from 10 on, as a multiple ("25 times").
 
     >>> share_of_tolerance(0.5), share_of_tolerance(25.0), share_of_tolerance(inf)
     ('50 %', '25 times', 'none allowed')

@@ -195,7 +195,7 @@ def _typed(derivation: Derivation) -> Exact | None:
 def _distance(datum: Datum, context: Context, up: bool) -> Line:
     """Return text with the distance to the next number up or down.
 
-    At the end of the range, the text gives the first number that overflows, or says that none does.
+    At the end of the range, the text gives the first number that overflows, or says that no number overflows.
     """
     if (following := _step(datum, up)) is not None:
         gap = abs(following.exact - datum.exact).normalized()

@@ -119,7 +119,9 @@ def narrowed(pair: Pair) -> Pair:
 
 
 def in_direction(pair: Pair, direction: Direction) -> Array:
-    """Round a pair of binary64 to one binary64, in any direction except stochastic; return the bits as int64.
+    """Round a pair of binary64 numbers to one binary64 number, in any direction except stochastic.
+
+    The bits of the result are returned as int64.
 
     For quotients and roots, pass RNE instead of RNA. Quotients and roots have no ties, and only the signs of their
     residuals are known.

@@ -55,7 +55,7 @@ def cut_to_word(x: Real, word: Format) -> tuple[int, bool, bool]:
 
 
 def first_word(x: Real, strict: bool, word: Format) -> int:
-    """Return the word of the smallest number that is at least x; if `strict` is true, it must be above x.
+    """Return the word of the smallest number that is at least x; if `strict` is true, the number must be above x.
 
     If no finite number of the format `word` is large enough, return the word of infinity.
     """

@@ -55,8 +55,8 @@ class Piece(Individual):
     def multiples(self) -> Array:
         """Return which blocks are a multiple of the original; elements with the outermost codes are not compared.
 
-        For example, a block is found if its scale is half as large as it should be. Most 4-bit codes then differ by
-        only one step, but all in the same direction.
+        For example, a block is found if its scale is half as large as it should be. Most of the block's 4-bit codes are
+        then wrong by only one step, but all in the same direction.
         """
         inner, far = (each.reshape(-1, self.size) for each in (self.inner, self.far & self.inner))
         found: Array = far.any(axis=1) & (inner.mean(axis=1) > _INNER)

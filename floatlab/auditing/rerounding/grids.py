@@ -1,7 +1,7 @@
 """The numbers that the codes of a quantised weight can stand for, with the stored scales.
 
 In each convention, a code stands for a·v + b. The number v depends on the code, and the scale a and the offset b depend
-on the element. To find a and b, the weight is read again with the same code for all elements.
+on the element. To find a and b, the weight is read again after all codes have been replaced by the same code.
 """
 
 from __future__ import annotations

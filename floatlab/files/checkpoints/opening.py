@@ -36,7 +36,7 @@ _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 
 def has_several(path: str) -> bool:
-    """Return whether a checkpoint is a folder, an index, or a file with any number of tensors except one.
+    """Return whether a checkpoint is a folder, an index, or a file that does not have exactly one tensor.
 
     Raises the same errors as `open_checkpoint`.
     """
@@ -127,7 +127,7 @@ def _itself(array: ArraySource) -> ArraySource:
 def _of_folder(folder: str) -> Checkpoint:
     """Open the checkpoint in a folder: the index if there is one, otherwise all files of one kind.
 
-    The kind is the first one in KINDS of which the folder has files.
+    This kind is the first of the KINDS that occur in the folder.
     """
     with named(folder):
         names = sorted(opening.listed(folder) if is_url(folder) else os.listdir(admitted(folder)))

@@ -45,7 +45,7 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Return the answer to a question of the verb `audit`; raises FloatlabError.
 
     With `--to`, the answer says what recipes would do to checkpoints. With `--from`, it says which recipe produced the
-    codes of a tensor. Otherwise, it is the audit of a quantised checkpoint.
+    codes of a tensor. Otherwise, the answer is the audit of a quantised checkpoint.
     """
     if question.option("from") is not None:
         return codes_answers(question, started)
