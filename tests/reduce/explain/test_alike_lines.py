@@ -106,3 +106,11 @@ def test_few_columns_of_a_product_of_rank_one_show_no_factor(seed):
     coarse = (np.sign(y) * 2.0 ** np.rint(np.log2(np.abs(y)))).astype(np.float32)  # powers of two
     for found in (diagnose(x, y, x @ y, x @ coarse), diagnose(y.T, x.T, (x @ y).T, (x @ coarse).T)):
         assert found.status == "unknown", found.first
+
+
+def test_weights_of_few_magnitudes_are_rounded_alike():
+    rng = np.random.default_rng(78)
+    x, y = normal(rng, 72, 4), np.array([[1, 2, 1, 7], [2, 1, 1, 2], [7, 7, 7, 7], [1, 2, 1, 7]], np.float32) / 10
+    found = diagnose(x, y, x @ y, x @ static_int8(y, 0.91))
+    assert found.status == "unknown", found.first
+    assert diagnose(x, y, x @ y, x @ y * np.float32(1.25)).names == ("scale",)

@@ -207,7 +207,10 @@ def _have_four_bits(view: View, axis: int | None) -> bool:
         ratio = np.frexp(sizes / sizes.max(axis=axis, keepdims=True))[0][sizes > 0]
     digits = np.arange(1.0, 16.0)
     known = np.unique(np.frexp(digits[:, None] / digits)[0])
-    near = np.abs(ratio[:, None] - known).min(axis=1, initial=1.0) <= 2.0 ** (2 - view.format.precision)
+    above = np.searchsorted(known, ratio).clip(1, len(known) - 1)
+    near = np.minimum(np.abs(ratio - known[above - 1]), np.abs(ratio - known[above])) <= 2.0 ** (
+        2 - view.format.precision
+    )
     return share_of(near) > _MOSTLY
 
 

@@ -26,7 +26,7 @@ from floatlab.arrays.types import Array
 from floatlab.reduce.explain.estimates import are_alike
 from floatlab.reduce.explain.noise import Totals, half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, View
-from floatlab.reduce.explain.residuals import is_flat, share_of
+from floatlab.reduce.explain.residuals import share_of
 
 # Shared errors are at most this many sigmas (root mean square over all columns or rows). In 13 rearranged products
 # whose shared errors looked like a bias, they were at most 1.8.
@@ -46,6 +46,8 @@ ROUNDED = 4.0  # rounded scales cause a factor that differs from 1 by at most th
 _EQUAL, _NEARLY_ALL = 2.0**-8, 0.95
 _SURELY = 6.0  # standard deviations by which the mean factor of all rows, and that of all columns, must differ from 1
 _FEW_BITS = 0.125  # rounding to a few bits changes a number by at most this share
+# An input has few magnitudes if there are at most _MAGNITUDES. Multiples may be off by the share _NEARLY.
+_MAGNITUDES, _NEARLY = 4, 2.0**-20
 _SPREAD = 0.58  # the standard deviation of a rounding error, in half ulps
 
 
@@ -240,10 +242,26 @@ def fits_any_change(problem: ProductProblem, factor: float | Array, axis: int | 
 def may_be_rounded_inputs(problem: ProductProblem, off: float) -> bool:
     """Return whether rounding the inputs may have the effect of one factor, 1 + `off`.
 
-    This is the case if all numbers of an input have the same magnitude, or if both inputs have rank one.
+    This is the case if an input has only a few magnitudes, which are small multiples of the smallest one, or if both
+    inputs have rank one.
     """
     if abs(off) > _FEW_BITS:
         return False
     inputs = problem.x, problem.y.T
-    is_one = any(is_flat(np.abs(each[each != 0])) for each in inputs if each.any())
-    return is_one or all(are_alike(each, up_to_factor=True) for each in inputs)
+    are_few = any(_most_steps(each) * abs(off) <= 0.5 for each in inputs)
+    return are_few or all(are_alike(each, up_to_factor=True) for each in inputs)
+
+
+def _most_steps(numbers: Array) -> float:
+    """Return the largest magnitude as a multiple of the smallest one; ∞ if some others are no multiples or are many.
+
+    >>> _most_steps(np.array([0.1, -0.2, 0.0, 0.7])), _most_steps(np.array([0.1, 0.25]))
+    (7.0, inf)
+    """
+    sizes = np.abs(numbers[numbers != 0])
+    with np.errstate(all="ignore"):
+        steps = np.unique((sizes / sizes.min(initial=np.inf)).astype(np.float32))
+    if not 0 < steps.size <= _MAGNITUDES or not np.isfinite(steps).all():
+        return np.inf
+    are_whole = (np.abs(steps - np.rint(steps)) <= _NEARLY * steps).all()
+    return float(np.rint(steps[-1])) if are_whole else np.inf

@@ -104,6 +104,18 @@ def unrelated_share(view: View, some: Array | bool = True) -> float:
     return max(share, 1.0 - abs(correlation(view.values / scale, totals.product / scale, view.usable)))
 
 
+def is_noise(problem: ProductProblem, view: View, side: Side) -> bool:
+    """Return whether a result has many different numbers, large errors, and no correlation with the product.
+
+    No order of addition gives such a result, not even in a narrow format in which large sums stop growing.
+    """
+    with np.errstate(all="ignore"):
+        values, exact = (each / np.sqrt(view.totals.squares) for each in (view.values, view.totals.product))
+    if abs(correlation(values, exact, view.usable)) * sqrt(values.size) > _SIGMAS:
+        return False
+    return np.unique(values).size > _FEW_VALUES and times_coarsest(problem, side) > 1
+
+
 def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
     """Return, as evidence, a result's correlation with the product, if this correlation is implausibly small.
 

@@ -17,6 +17,7 @@ from floatlab.reduce.explain.faults.patterns import (
     evidence_bits,
     look_closer,
 )
+from floatlab.reduce.explain.faults.unrelated import is_noise
 from floatlab.reduce.explain.findings import ENOUGH, Fault, SampledModel
 from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
@@ -92,7 +93,9 @@ def far_replay(
     own, into = own_accumulator(side.rounded_to), side.rounded_to
     error, size = np.abs(view.totals.error(view.values))[view.usable], view.totals.size[view.usable]
     wrong = view.fit().wrong
-    if middle(view.fit().z) * view.noise.u > _FAR or evidence_bits(view, wrong, side.coarsest) < BITS_OF_SUMS:
+    if middle(view.fit().z) * view.noise.u > _FAR or is_noise(problem, view, side):
+        return None
+    if evidence_bits(view, wrong, side.coarsest) < BITS_OF_SUMS:
         return None
     plain = next(each for each in options if each.model is PLAIN)
     rounded = [each for each in options if each.model.name == "inputs-rounded" and each.wrong <= plain.wrong]
