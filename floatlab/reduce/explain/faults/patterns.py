@@ -343,12 +343,12 @@ def evidence_bits(view: View, explained: Array, output: Format) -> float:
         return float(np.log2(1 + 2 * error / step).sum())
 
 
-def place_bits(view: View, wrong: Array) -> float:
+def place_bits(view: View, wrong: Array, counted: Array | bool = True) -> float:
     """Return the evidence, in bits, for a computation that changes exactly the `wrong` elements.
 
-    Equal numbers count once.
+    Only the elements in the mask `counted` are evidence. Equal numbers count once.
     """
-    count, some = (len(np.unique(view.values[each & view.usable])) for each in (view.usable, wrong))
+    count, some = (len(np.unique(view.values[each & view.usable & counted])) for each in (view.usable, wrong))
     some = min(some, count)
     return (lgamma(count + 1) - lgamma(some + 1) - lgamma(count - some + 1)) / log(2)
 

@@ -65,6 +65,12 @@ class Replay(Individual):
         moved = missed & (self.ends[0] <= values) & (values <= self.ends[1])
         return missed if share_of(moved) > _TIES else missed & ~moved
 
+    @property
+    def is_clear(self) -> Array:
+        """The mask of the elements in which no partial sum is so close to a tie that it may be rounded either way."""
+        clear: Array = np.ones_like(self.values, np.bool_) if self.ends is None else self.ends[0] == self.ends[1]
+        return clear
+
     def wrong(self, values: Array, missed: Array) -> Array:
         """Return the mask of the `missed` elements if no order of addition can explain them, or else an empty mask.
 

@@ -149,7 +149,7 @@ class SideExplainer(UnexplainedSearch):
             if may_be_misadded(self.problem, plain):
                 return self._in_doubt("a fault of the bias", f"sums in {plain.format.name}")
             return self._found("rounding", again, PLAIN, self.accumulators[0])
-        if self.doubt is not None and self.narrower is not None:
+        if self.doubt is not None:
             return self._in_doubt(*self.doubt)
         if self.narrower is not None:  # the error bound of narrow sums admits many other explanations
             return self._in_doubt("wrong elements", f"sums in {self.narrower.accumulator.name}")
@@ -294,9 +294,12 @@ class SideExplainer(UnexplainedSearch):
             return None
         replay, missed = found
         fault = Fault(replay.name, (), replay.evidence)
-        bits = evidence_bits(plain, wrong & ~missed, self.side.coarsest)
-        if not missed.any() and (bits + place_bits(plain, wrong) < BITS_OF_SUMS or self._may_be_cast(plain)):
-            return self._in_doubt("wrong elements", f"sums in {replay.format.name}")
+        bits = evidence_bits(plain, wrong & ~missed & replay.is_clear, self.side.coarsest)
+        if not missed.any() and (
+            bits + place_bits(plain, wrong, replay.is_clear) < BITS_OF_SUMS or self._may_be_cast(plain)
+        ):
+            self.doubt = "wrong elements", f"sums in {replay.format.name}"
+            return None
         if not missed.any():
             return self._found("rounding", (fault,), PLAIN, SINGLE)
         # An element is evidence if these sums reproduce it, and its error is too large for sums in the usual format.
