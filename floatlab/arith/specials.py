@@ -73,9 +73,10 @@ def propagate(work: DerivationBuilder, operands: tuple[Datum, ...], start: int |
 
     The rules `first` and `x86` (as in SSE) take the first NaN. If an operand or the result is x87 extended, `x86`
     follows the x87 instructions. `arm` (as in Arm VFPv2) takes the first signaling NaN or, without one, the first NaN.
-    The x87 instructions and `arm` combine the first two operands, and then the result with the third operand. `riscv`
-    and `riscv-fp8` always give the default NaN. If an operand is an unsupported code, all rules give the default NaN.
-    `start` is the code of a NaN from an earlier part of the operation; the flags of that part are already raised.
+    Of three operands, the x87 instructions and `arm` first choose between the NaNs of the first two, and then between
+    the chosen NaN, which is now quiet, and the NaN of the third. `riscv` and `riscv-fp8` always give the default NaN.
+    If an operand is an unsupported code, all rules give the default NaN. `start` is the code of a NaN from an earlier
+    part of the operation; the flags of that part are already raised.
     """
     flags = Flags.NONE
     chosen: Datum | None = None if start is None else Datum(work.format, start)

@@ -178,8 +178,8 @@ def _is_irrational(format: Format) -> bool:
 def float_for(format: Format) -> DType:
     """Return float32 if it contains the format, else float64.
 
-    Also return float64 for irrational formats (logarithmic takums), whose numbers float64 can only approximate. Raises
-    FormatError for any other format that float64 does not contain.
+    For irrational formats (logarithmic takums), return float64, which can only approximate their numbers. For all other
+    formats that float64 does not contain, raise FormatError.
     """
     for word in words_containing(format):
         return np.dtype(np.float32 if word.width == 32 else np.float64)
@@ -215,8 +215,8 @@ def operand(x: object, name: str, format: Format) -> Source:
 def exact_operand(x: object, name: str, format: Format, context: Context) -> Source:
     """Return an operand unrounded: an array in its own format, Python floats in binary64, Python integers exactly.
 
-    Exception: if `format` represents every number of a Python number or list exactly, the operand is returned in
-    `format`, because operations are then faster. If `context` flushes inputs, this exception does not apply to floats.
+    Exception: if `format` represents a Python number, or all numbers of a list, exactly, the operand is returned in
+    `format`, because operations are then faster. This exception does not apply to floats if `context` flushes inputs.
     Raises UnsupportedError for a Python integer that `format` does not represent.
     """
     source = source_of(x, name)
@@ -323,7 +323,7 @@ def written(
 def _counting(work: Work, counts: list[Array]) -> Work:
     """Return `work`, extended to append to `counts` how many elements of each chunk raised each flag.
 
-    Several threads may call the function, because appending to a list is atomic.
+    Several threads may call the returned function, because appending to a list is atomic.
     """
 
     def counted(*arguments: Any) -> None:

@@ -36,9 +36,10 @@ def is_quotient(digits: int, format: Format) -> bool:
 def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
     """Return x / divisor as a float64 that rounds into `format` like the exact quotient.
 
-    In stochastic rounding, and for quotients that underflow, the results may differ. The divisor has `digits` bits. If
-    `is_quotient(digits, format)` is true, infinities and NaNs are divided as in NumPy; otherwise, their quotients are
-    undefined.
+    The divisor has at most `digits` significant bits. In stochastic rounding, and for quotients that underflow, the
+    float64 and the exact quotient may round differently. If `is_quotient(digits, format)` is true, NumPy divides,
+    including infinities and NaNs. If it is false, quotients of infinities and NaNs are undefined, and the divisor must
+    be positive.
     """
     if not is_quotient(digits, format):
         return divide_to_odd(x, divisor)
@@ -49,7 +50,7 @@ def quotient(x: Array, divisor: Array, digits: int, format: Format) -> Array:
 def divide_to_odd(x: Array, divisor: Array, least: int = TINY) -> Array:
     """Return x / divisor, rounded to odd in float64; the divisor must be positive.
 
-    For special values, the result is undefined.
+    For infinities and NaNs, the result is undefined.
 
     Exponents of quotients are limited to the range from `least` to 900. With the default `least`, the quotients still
     round correctly (also stochastically) into any format whose range is at most that of binary32.

@@ -70,8 +70,8 @@ class BlockLayout:
     """The split of an array into blocks of `size` elements along an axis.
 
     The array is viewed with the shape (`rows`, `size`, `inner`). `rows` is the number of blocks along the axis, times
-    the lengths of all axes before it. `inner` is the product of the lengths of all axes after it. Each of the rows ×
-    inner columns of this view is a block.
+    the lengths of all axes before it. `inner` is the product of the lengths of all axes after it. The elements of a
+    block lie along the middle axis, so there are `rows`·`inner` blocks.
     """
 
     def __init__(self, shape: tuple[int, ...], axis: object, fmt: BlockFormat) -> None:

@@ -190,7 +190,11 @@ def _sum(column: tuple[float, ...]) -> float:
 
 
 def _least_bad(largest: float, own_scales: bool) -> int:
-    """Return an index in the result of `_bad_blocks`: blocks that are counted at this or a larger index are bad."""
+    """Return the first index at which `_bad_blocks` counts bad blocks.
+
+    At smaller indices, the largest error of a block is too small, compared with the largest number of the tensor
+    (`largest`).
+    """
     limit = _exponent(largest) - _ANYWHERE
     if own_scales:
         limit = min(limit, max(_exponent(largest) - _ANYWHERE_OF_GROUPS, _exponent(_TINY)))
@@ -198,12 +202,12 @@ def _least_bad(largest: float, own_scales: bool) -> int:
 
 
 def _exponent(x: float) -> int:
-    """Return the index at which `_bad_blocks` counts blocks whose largest error is x."""
+    """Return the binary exponent of x plus 2048: where `_bad_blocks` counts the blocks whose largest error is x."""
     return int(np.frexp(x)[1]) + (1 << 11)
 
 
 def _bad_blocks(error: Array, x: Array, first: int, in_row: int, in_group: int) -> Array:
-    """Count the blocks whose error is larger than any quantiser causes.
+    """Count the blocks whose error is too large for the numbers in the block and for the numbers around it.
 
     The result has a count for each binary exponent of a block's largest error, at the index that `_exponent` returns.
     `first` is the index of the first block, and `in_row` is the number of blocks in a row. `in_group` is the number of

@@ -72,9 +72,10 @@ class HiFloat8(Listed):
         return (2, 4 - (bits >> 5 ^ 3)) if leading < 2 else (3, 1) if leading == 2 else (4, 0)
 
     def number(self, code: int, width: int) -> Real:
-        """Return the magnitude, 1.M·2^E.
+        """Return the magnitude: 1.M·2^E for mantissa M and exponent E.
 
-        If the four bits after the sign are 0, the magnitude is 2^(M − 23) instead, or 0 for M = 0.
+        If the four bits after the sign are 0, the last three bits are an integer m. The magnitude is then 2^(m − 23),
+        or 0 if m is 0.
         """
         bits = code & 0x7F
         if bits < 8:
@@ -156,7 +157,7 @@ class ValueList(Listed):
         return int(str(self.values[code])[0] == "-")
 
     def fields(self, code: int) -> tuple[Field, ...]:
-        """Return the code: an index into the table."""
+        """Return the only field, `index`: the whole code is an index into the table."""
         return fields(code, self.width, ("index",), (self.width,))
 
     def reading(self, code: int) -> str:

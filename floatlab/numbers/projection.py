@@ -1,10 +1,10 @@
 """Rounding an exact number into a format: the scalar form of the kernel, which records all intermediate values.
 
 P3109 defines the term: to *project* is to round to the format's precision, and then to handle numbers beyond its range.
-The module computes with magnitudes (codes without signs), because neighbouring values have consecutive magnitudes.
-In a format with zero and subnormals, the truncated number kept·2^quantum has the magnitude (quantum − qmin)·2^t + kept,
-and rounding away from zero adds 1. A carry then propagates into the exponent field; a result above the largest
-magnitude overflows.
+The module computes with magnitudes (codes without signs), because neighbouring values have consecutive magnitudes. In a
+format with zero and subnormals, the truncated number kept·2^quantum has the magnitude (quantum − qmin)·2^t + kept, and
+rounding away from zero adds 1. A carry then propagates into the exponent field; a result above the largest magnitude
+overflows. Here t is `trailing_bits`, and 2^qmin is the smallest subnormal.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Rounded(Record):
 
     @property
     def carried(self) -> bool:
-        """Whether the increment carried through all p digits into the next binade."""
+        """Whether the increment carried through all kept digits into the next binade."""
         return self.between is None and self.significand.bit_length() > self.precision
 
 
@@ -157,8 +157,8 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
     """Round an exact number into a format in the context's direction; determine the code and the flags.
 
     If `sticky`, the true absolute value is larger than |x|, by less than one unit of x's last digit. This digit must be
-    below the last place of the result. In the binade below 2^emin, x must also have more than p digits. If not,
-    UnsupportedError is raised, except in formats given by a table. `index` selects the draw of stochastic rounding.
+    below the last place of the result. In the binade below 2^emin, x.c must have more bits than the format's precision.
+    If not, raise UnsupportedError, except for table formats. `index` selects the draw of stochastic rounding.
 
     >>> from floatlab import parse_format
     >>> r = round_exact(Exact(False, 4099, -12), parse_format("fp16"))
@@ -202,7 +202,7 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
 
 
 def _round_to_table(x: Exact, format: TableFormat, context: Context, sticky: bool, index: int) -> Rounded:
-    """Round into a format given by a table: the kernel decides between two entries, not between multiples of 2^q."""
+    """Round into a format given by a table: the kernel decides between two entries, not multiples of a quantum."""
     direction, negative = direction_in(format, context), x.negative
     drawn, compared = _drawn(context, index) if direction.is_stochastic else (None, None)
     place = format.place((x.c, x.q), negative, linear=drawn is not None)

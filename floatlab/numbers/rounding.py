@@ -186,7 +186,7 @@ def increments_stochastic(rest2: Any, unit: Any, drawn: Any, marks: bool = False
 
 
 def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any = False) -> Any:
-    """Return floor(2³¹·rest2/unit). If a draw is below this threshold, the number is rounded away from zero.
+    """Return floor(2³²·rest/unit) for rest2 = 2·rest. A draw below this threshold rounds the number away from zero.
 
     With `marks`, the last bit of the threshold is set to 1 if the division is inexact, or if `sticky` is set.
 
@@ -200,8 +200,8 @@ def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any
 def draw_rule(context: Context) -> tuple[int, int, int, int]:
     """Return four integers with which `compared_draw` turns a draw into the number to compare with the threshold.
 
-    SR compares all 32 bits of the draw. The other rules use only the first N bits, R. Let ν be the discarded fraction.
-    P3109 (interim report 4.0, RoundToPrecision) rounds away from zero if
+    SR compares all 32 bits of the draw. The other rules use only the first N = `random_bits` bits, R. Let ν be the
+    discarded fraction. P3109 (interim report 4.0, RoundToPrecision) rounds away from zero if
 
         SRA  floor(ν·2^N) + R ≥ 2^N              that is, ν ≥ 1 − R/2^N
         SRB  floor(ν·2^(N+1)) + 2R + 1 ≥ 2^(N+1)          ν ≥ 1 − (R + 1/2)/2^N

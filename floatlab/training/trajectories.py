@@ -1,9 +1,10 @@
 """Does the same training steps with several remedies side by side, and compares the weights with a reference.
 
 The reference is exact if the updates, or the gradients of plain SGD, are known in advance. The exact weights are w₀ +
-Σu or w₀ − lr·Σg in rational arithmetic. Updates may depend on earlier steps: with momentum, Adam or weight decay, or if
-the gradients are a function of the weights. The reference is then the same optimizer in binary64. If a table of
-gradients has NaN or infinite numbers for a step, the reference takes all gradients of this step as zero.
+Σu or w₀ − lr·Σg in rational arithmetic, with start w₀, updates u and gradients g. Updates may depend on earlier steps:
+with momentum, Adam or weight decay, or if the gradients are a function of the weights. The reference is then the same
+optimizer in binary64. If a table of gradients has NaN or infinite numbers for a step, the reference takes all gradients
+of this step as zero.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Reference:
         return moved > last
 
     def final(self, steps: int) -> Sequence[Fraction | float]:
-        """Return the exact weights after `steps` steps; if the reference is binary64, return its current weights."""
+        """Return the exact weights after `steps` steps. A binary64 reference returns its last weights instead."""
         if not self.is_exact:
             return list(map(float, self._wide.weights))
         if self._final is None or self._final[0] != steps:

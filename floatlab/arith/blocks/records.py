@@ -69,8 +69,8 @@ class BlockDerivation(Answering, Record):
     - `amax`: None if any value is NaN or infinite. Exact rules then give a NaN scale, unless the scale is constant.
     - `wanted`: the scale before it is rounded to its format; None if it is not finite, or if `amax` is zero or None.
     - `exponent`: the exponent of amax as the rule defines it, for rules in `BY_EXPONENT`; None if `wanted` is None.
-    - `steps`: the lines of the rule that were computed; the results, if the rule searches for a scale; and the error of
-      each scale, if the rule tries several scales.
+    - `steps`: the computed lines of the rule. If the rule searches for a scale, the variables that the search found are
+      added. If the rule tries several scales, the error of each scale is added.
     - `groups`: formats with groups (HiF4) have one or more group sizes. For each size, `groups` has a tuple with the
       exponents (0 or 1) of all groups of this size.
     - `minimum`: the minimum stored beside the scale, in formats with minima.

@@ -102,8 +102,7 @@ class BlockKernel:
         """Return three arrays: the codes of the scales, the codes of the elements, and the values of the elements.
 
         `as_codes` and `as_values` request the second and the third array; None replaces an array that is not requested.
-        `x` is contiguous float32. If a block is not zero, and the binary32 code of its largest magnitude is less than
-        `by_field.normal`, the table `by_field` is not valid for the block. Then return None in place of all arrays.
+        `x` is contiguous float32. Return None if the table `by_field` is not valid for some block (see `ByField`).
         """
         scales = np.empty(x.size // self._size, self._container)
         codes = np.empty(x.size, np.uint8) if as_codes else None

@@ -87,7 +87,11 @@ def missed(pair: Pair) -> Array | np.bool:
 
 
 def _cut(pair: Pair) -> tuple[Array, Array | np.bool, Array | np.bool]:
-    """Return s + e truncated toward zero (as bit patterns), whether bits were lost, and whether |s| > |s + e|."""
+    """Truncate s + e toward zero, to the format of s, for each pair (s, e). Return the bit patterns and two masks.
+
+    The first mask marks the inexact results (e is not zero). The second mask marks the pairs with |s + e| < |s|. The
+    result of such a pair is not s, but the next float toward zero.
+    """
     s, e = pair
     words = s.view(_WORDS[s.itemsize])
     if e is None:

@@ -1,8 +1,8 @@
 """Rounds words of binary32 to codes of up to 8 bits, by tables that fit into vector registers (_kernels/registers.h).
 
-A word is the bit pattern of a number, read as an unsigned integer. Each class computes its tables from the starts in
-`table_segments`: a start is the first word that is rounded to a code. On processors without such registers,
-`table_lookups` gives the same codes.
+A word is the bit pattern of a number, read as an unsigned integer. A segment is a range of words that are rounded to
+the same code, and its start is its first word. Each class computes its tables from the starts, which `table_segments`
+finds. On processors without such registers, `table_lookups` gives the same codes.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ class ByteLookup:
     def __init__(self, rule: RoundingRule) -> None:
         """Find the table entries of each binade.
 
-        If no entries give the right codes of a binade of normal numbers, `tables` stays empty.
+        `tables` stays empty if the two signs have different segments, if there are too many segments, or if no entries
+        give the right codes of a binade of normal numbers.
         """
         self.rule, self.tables, self.searched = rule, np.empty(0, np.uint8), _SPECIAL
         starts, codes = _distinct(rule, False, _INFINITY)
@@ -121,7 +122,7 @@ class ByteLookup:
     def _fit(ranks: Array, kept: Array) -> tuple[int, int, int] | None:
         """Return the entries of a binade: a number to add to the kept bits, a right shift, and the binade's first rank.
 
-        The result is None if no such numbers give all ranks of the binade.
+        The rank of a segment is its index. The result is None if no such numbers give all ranks of the binade.
         """
         base, steps = int(ranks[0]), np.flatnonzero(np.diff(ranks)) + 1
         if not len(steps):

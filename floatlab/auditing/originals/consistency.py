@@ -24,8 +24,8 @@ class _Match(Record):
     """A weight and its original, by their names.
 
     `kind` is the name of the weight with # for each number, and `numbers` are these numbers. `kinds` are the names of
-    the original's tensors, also with # for each number. `found` has the first numbers in the names of these tensors, up
-    to the first number in which the names differ. `found` is never longer than `numbers`.
+    the original's tensors, also with # for each number. `found` has the leading numbers that the names of all these
+    tensors have in common, but at most as many as `numbers` has.
     """
 
     name: str
@@ -144,7 +144,7 @@ def _of_another_kind(
 
 
 def _can_be_straight(match: _Match, available: set[tuple[str, Numbers]]) -> bool:
-    """Return whether the original has tensors of the kinds of those matched, but with the weight's numbers."""
+    """Return whether the original has a tensor of each kind in `match.kinds` with the numbers of the weight."""
     return all((kind, match.numbers[: len(match.found)]) in available for kind in match.kinds)
 
 

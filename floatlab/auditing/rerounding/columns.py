@@ -49,7 +49,8 @@ def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> 
     """Return the factors by which the original's columns were multiplied before rounding, or None.
 
     The factors are estimated from the first matrix of the weight, or from its first rows. Return None if the factors
-    are all equal, if they do not explain the codes, or if the codes need no explanation.
+    are nearly equal, if they do not explain the codes, or if the original explains the codes without factors or with
+    one factor for all columns.
     """
     shape = read.shape
     if len(shape) not in (2, 3) or shape[-2] < _FEWEST:
@@ -82,11 +83,11 @@ def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> 
 
 
 def is_fed_back_by_columns(read: ArraySource, original: ArraySource, grid: CodeGrid) -> bool:
-    """Return whether only a few columns have nothing but nearest codes, yet more columns than chance explains.
+    """Return whether a few columns have only the codes nearest to the original, but more columns than chance explains.
 
     This is so after GPTQ, which rounds one column after the other, and adds the error of each column to the columns
-    that follow. Only the columns that are rounded first get the codes nearest to the original. By default, these are
-    the leftmost columns, but GPTQ can use any order.
+    that follow. Only the columns that are rounded first get these nearest codes. By default, these are the leftmost
+    columns, but GPTQ can use any order.
     """
     length = read.shape[-1] if read.shape else 0
     if not 0 < length <= BLOCK:

@@ -27,8 +27,9 @@ _MOST_REGIONS = 1 << 21  # regions of all tensors together; a checkpoint of 20 G
 
 
 class Subject(Individual):
-    """A tensor to measure: its checkpoint, its properties, and the regions for each group of recipes.
+    """A tensor to measure: its checkpoint, its properties, and the regions in which it is measured.
 
+    Each item of `groups` has a group of recipes, and the regions (parts of the tensor) for these recipes; see `cuts`.
     `bits` is the number of stored bits per element, scales included. `layer` is the name of the array with samples of
     the layer's inputs.
     """
@@ -50,7 +51,7 @@ class Subject(Individual):
 def subjects_of(
     places: Sequence[Place], recipes: tuple[Recipe, ...], only: str | None, activations: Place | None
 ) -> list[Subject]:
-    """Return the chosen tensors in the order of the files; `left_out` is set for those that cannot be measured."""
+    """Return the chosen tensors in the order of the files; `left_out` says why a tensor cannot be measured."""
     named = [(place, checkpoint_at(place)) for place in places]
     samples = None if activations is None else checkpoint_at(activations)
     where = " and ".join(read.name for _, read in named[:3])

@@ -149,9 +149,10 @@ def _boxes(wrong: Array, count: int, filled: float) -> tuple[tuple[tuple[int, in
 
 
 def _tail(wrong: Array, count: int) -> tuple[tuple[tuple[int, int], ...], ...] | None:
-    """Return two rectangles if the last elements in memory, from the middle of a row on, are wrong; else None.
+    """Return two rectangles if exactly the elements from the middle of a row to the last element are wrong; else None.
 
-    An interrupted copy leaves such elements.
+    The first rectangle is the rest of this row, and the second has all later rows. An interrupted copy leaves such
+    elements.
     """
     (m, n), (row, column) = wrong.shape, divmod(wrong.size - count, wrong.shape[1])
     if not column or row == m - 1 or not wrong.ravel()[-count:].all():
@@ -283,8 +284,8 @@ def correlation(values: Array, product: Array, usable: Array) -> float:
 def follows_everywhere(error: Array, shift: Array, sigma: Array) -> bool:
     """Return whether the errors contain a shift in most parts of a result, not only in a few elements.
 
-    A shift is an array of the errors that a bias or a factor would cause. If the shift exceeds the rounding errors in
-    fewer than two parts, return True as well.
+    A shift is an array of the errors that a bias or a factor would cause. `sigma` has the expected root mean square
+    rounding error of each element. If the shift exceeds the rounding errors in fewer than two parts, return True.
 
     >>> shift, error = np.ones((8, 8)), np.zeros((8, 8))
     >>> error[:2, :2] = 1

@@ -79,12 +79,12 @@ class Path(Individual):
 
     @property
     def moves(self) -> list[Array]:
-        """For each cause, the change of every element; see `moved`."""
+        """For each cause, an array: how far the cause moves each element, in steps to the next number of the format."""
         return [moved(before, after, self.format) for before, after in pairwise(self.codes)]
 
     @property
     def steps(self) -> list[tuple[Cause, int]]:
-        """Each cause, with the largest change of an element that this cause makes; `moved` counts the change."""
+        """Each cause, with its move of largest magnitude (see `moves`)."""
         return [
             (cause, int(moves[np.abs(moves).argmax()])) for cause, moves in zip(self.causes, self.moves, strict=True)
         ]
@@ -148,7 +148,8 @@ def refutations_of(
 
     The caller has looked for a pair of candidates that differs in only one cause and reproduces both results, and has
     found none. The refutation of a cause has one pair of candidates that differ in this cause alone. If there is no
-    such pair, the cause has no refutation. Pairs that reproduce one of the results are preferred, then simple pairs.
+    such pair, the cause has no refutation. Pairs that reproduce one of the results are preferred, then pairs of
+    candidates that are early in `tried`.
     """
     simplicity = {each: i for i, each in enumerate(tried)}
     firsts, seconds = ([each for each in ranked if each.candidate in simplicity] for ranked in explanations)

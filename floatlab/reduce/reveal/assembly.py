@@ -18,7 +18,9 @@ from floatlab.reduce.reveal.probing import PROBES_A_TERM, NotASum, plan_of
 
 
 def blocks_of(plan: Plan) -> list[tuple[int, int]]:
-    """Return the id and the first term of each block of adjacent terms that a plan adds, the last block first.
+    """Return the blocks of a plan, the last block first: the id of each block's node, and the block's first term.
+
+    The terms of a block are adjacent, and the plan adds the sums of the blocks from first to last.
 
     >>> from floatlab.reduce.plan.grouped_schedules import Blocked, Lanes
     >>> [first for id, first in blocks_of(Blocked(4, Lanes(2)).plan(10))]
@@ -40,7 +42,7 @@ def blocks_of(plan: Plan) -> list[tuple[int, int]]:
 def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
     """Return a plan that combines blocks as `plan` does, but may add the terms of each block in another order.
 
-    The terms of a block of n terms are added as in the plan `inner(n)`.
+    A block of n terms is added as in the plan `inner(n)`.
 
     >>> from floatlab.reduce.plan.schedules import PAIRWISE
     >>> from floatlab.reduce.plan.grouped_schedules import Blocked
@@ -63,10 +65,11 @@ def assemble(plan: Plan, inner: Callable[[int], Plan]) -> Plan:
 
 
 def assemble_probed(reader: ProbeReader, plans: list[Plan], most: int) -> Iterator[Plan]:
-    """For each plan, probe its blocks, and yield the tree that combines the probed blocks as the plan does.
+    """For each plan, probe one block of each length, and yield a plan that combines such blocks in the same way.
 
-    One block of each length is probed. A plan is skipped if all of its blocks have different lengths, if the probed
-    blocks have more than `most` terms in all, or if the terms of a probed block are not added in a fixed order.
+    Every block gets the order of the probed block of its length. A plan is skipped in three cases: all of its blocks
+    have different lengths, so probing saves nothing; the probed blocks have more than `most` terms in all; a probed
+    block is not added in a fixed order.
     """
     for known in plans:
         blocks = blocks_of(known)

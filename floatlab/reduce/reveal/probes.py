@@ -106,7 +106,7 @@ class ProbeReader:
         return 1 if self.lines is None else len(self.lines)
 
     def check(self) -> None:
-        """Raise NotASum if the target does not count units correctly, or counts differently when called again."""
+        """Raise NotASum if the sum of n units is not n units, or if a second call gives another sum."""
         name, terms = self.sized.target.name, self.sized.terms
         counts = self._counts(self.values(np.array([units for units in self._units for _ in "ab"]))).tolist()
         if counts[::2] != counts[1::2]:
@@ -215,7 +215,7 @@ class ProbeReader:
             yield from self.values(rows, np.full(n, factor)).tolist()
 
     def _counts(self, sums: Array) -> Array:
-        """Return, for each sum of units, the number of units; −1 for a sum that no possible number of units gives."""
+        """Return the number of units in each sum, or −1 if this is not a whole number from 0 to the number of terms."""
         units = sums.astype(np.float64)
         if self.masks.unit != 1:
             units /= self.masks.unit

@@ -2,9 +2,9 @@
 
 A node with two arguments rounds their sum once. Without `fma`, products are rounded to the format `products` before
 they are added. With `fma`, an argument that is a product is not rounded. If both arguments are products, the first one
-is rounded, as in a loop whose accumulator starts at zero. With `pairs=False`, both products are rounded, as if each had
-started a separate accumulator. A node with more than two arguments adds them exactly and rounds once; with `fma`, none
-of its products is rounded.
+is rounded, as in a loop whose accumulator starts at zero. With `fma` and `pairs=False`, a node that adds two products
+rounds both first, as if each had started a separate accumulator. A node with more than two arguments adds them exactly
+and rounds once; with `fma`, none of its products is rounded.
 """
 
 from __future__ import annotations

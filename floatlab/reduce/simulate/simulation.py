@@ -148,7 +148,7 @@ class _Evaluation:
 def _alike(batch: Batch, n: int) -> Iterator[Array | None]:
     """Yield groups of lanes that agree on which operands are terms and which are results of earlier batches.
 
-    If all lanes agree, yield None.
+    A lane is one of the parallel chains of a batch. If all lanes agree, yield None.
     """
     is_term = np.concatenate([(batch.first < n)[None], (batch.rest < n).reshape(-1, batch.lanes)])
     mixed = is_term[(is_term != is_term[:, :1]).any(axis=1)]
@@ -299,8 +299,8 @@ def _tiles(
     """Split the array of sums, of shape `batch`, into tiles that are simulated one at a time.
 
     Yield the slices of each tile, and the index of its first sum, which only random draws need. Without random draws, a
-    tile may be cut within the rows of the array; 0 is then yielded in place of the index. `more` is the number of
-    further values per sum that the caller holds in memory.
+    tile may contain only parts of rows; its index is then given as 0. `more` is the number of further values per sum
+    that the caller holds in memory.
     """
     most = max((chains.lanes * (1 + chains.rest.shape[1]) for chains in batches.each), default=1)
     wide = max((chains.rest.shape[1] for chains in batches.each), default=1)

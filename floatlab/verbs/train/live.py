@@ -25,8 +25,8 @@ _MOST = 1 << 23  # limit for these numbers if more steps are added
 class Laboratory:
     """A training session that has done `steps` of `goal` steps.
 
-    A *line* is a weight with one remedy, or a network in one configuration. All lines do the same steps. Changes of
-    remedies are recorded, so that a restart can repeat them.
+    A *line* is all weights with one remedy, or the networks in one configuration. All lines do the same steps. Changes
+    of remedies are recorded, so that a restart can repeat them.
     """
 
     limit: int | None = None  # the number of steps for which there are gradients or updates; None if unlimited
@@ -63,7 +63,7 @@ class Laboratory:
     def next_step(self, place: int) -> UpdateTrace:
         """Return the next step of the line with index `place`, with all roundings.
 
-        A *line* is a weight with one remedy. Raises UnsupportedError if there is no next step.
+        A line is defined in `Laboratory`. Raises UnsupportedError if there is no next step.
         """
         raise NotImplementedError
 
@@ -95,7 +95,7 @@ class Laboratory:
         self.restart()
 
     def advance(self, steps: int) -> None:
-        """Do `steps` more steps."""
+        """Do `steps` more steps. After a restart, make each earlier change of a remedy at its step again."""
         end = self.steps + steps
         while True:
             while self._ahead and self._ahead[0].step <= self.steps:
@@ -108,9 +108,9 @@ class Laboratory:
             self.steps = stop
 
     def change(self, place: int, word: str) -> None:
-        """From now on, use the remedy `word` for the weight with index `place`.
+        """From now on, use the remedy or configuration `word` for the line with index `place`.
 
-        Raises FloatlabError for an unknown remedy.
+        Raises FloatlabError if `word` is unknown.
         """
         self._change(place, word)
         self.changes = (*self.changes, Switch(self.steps, place, word))
@@ -185,7 +185,7 @@ class Weights(Laboratory):
         return training_answer(self.question, self.training)
 
     def next_step(self, place: int) -> UpdateTrace:
-        """Return the next step of the first weight whose remedy has the index `place`.
+        """Return the next step with the remedy at index `place`, traced for the first weight.
 
         Raises UnsupportedError if there is no next step.
         """

@@ -24,7 +24,7 @@ def may_be_misadded(problem: ProductProblem, view: View) -> bool:
 def fate_of_bias(
     problem: ProductProblem, view: View, product: Array | None, wrong: Array, proved: float = PROVED
 ) -> str:
-    """Return the mistake with the given bias that explains all elements of a result, or "" if none does.
+    """Return what was done wrong with the given bias, as text, if this explains all elements of a result; else "".
 
     `wrong` marks the elements that are wrong if the bias was added correctly. A result in a narrow format may have been
     rounded before the bias was added. In this case, at least `proved` bits of evidence are required to exclude a
@@ -53,8 +53,8 @@ def fate_of_bias(
 def lines_of_bias(problem: ProductProblem, view: View, proved: float = PROVED) -> tuple[str, Array] | None:
     """Return what was done with the given bias in some whole rows or columns, and the mask of their elements.
 
-    Return None unless this explains all wrong elements. The elements in these rows or columns must give at least
-    `proved` bits of evidence, and so must the other elements; otherwise, return None.
+    Return None if no such mistake explains all wrong elements. Also return None if the elements in these rows or
+    columns, or all other elements, give less than `proved` bits of evidence.
     """
     given = problem.given_bias
     if given is None or not view.fit().wrong.any():

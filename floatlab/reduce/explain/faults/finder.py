@@ -121,7 +121,8 @@ class FaultFinder(ShiftFinder):
         """Return the wrong elements as a fault if they are less than 40 % of all elements; otherwise None.
 
         The limit is 75 % if all wrong elements are zero, as in a masked product. In this case, the largest exact value
-        of the wrong elements must exceed the median exact value of the right elements.
+        of the wrong elements must exceed the median exact value of the right elements. The other elements must have
+        only rounding errors.
         """
         right, z = view.right(wrong), view.fit().z
         if not wrong.any():
@@ -197,7 +198,10 @@ class FaultFinder(ShiftFinder):
         return None
 
     def rest(self, view: View, factor: float | Array, off: Array, wrong: Array) -> Fault:
-        """Return the fault besides a factor and a bias: moved rows or columns if these suffice, else wrong elements."""
+        """Return the fault that remains when the bias `off` and then the factor are undone.
+
+        This fault is moved rows or columns if they explain the rest of the errors, else the `wrong` elements.
+        """
         with np.errstate(all="ignore"):
             shifted = (view.values - off) / factor
         plain = View(view.totals, shifted, view.usable, view.noise, view.format, self._half(view, factor, off))

@@ -138,7 +138,7 @@ def drift_of(view: View) -> Drift:
 def different_along(numbers: Array, axis: int) -> Array:
     """Return the number of distinct numbers along an axis, without NaNs. The axis is kept with length 1.
 
-    Equal numbers come from equal rows of an input. So they count as only one observation of a bias.
+    Equal numbers are assumed to come from equal rows or columns of an input, so they are one observation of a bias.
     """
     ordered = np.sort(numbers, axis=axis)  # NaNs come last
     changes: Array = (np.diff(ordered, axis=axis) > 0).sum(axis=axis, keepdims=True)
@@ -179,10 +179,11 @@ def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str, bool] | 
 
 
 def certainty(one: SampledModel, plain: SampledModel) -> float:
-    """Return, in standard deviations, how clearly the errors against the plain product contain a model's changes.
+    """Return how clearly the errors of a result contain a model's changes of the product, in standard deviations.
 
-    If the model is right, the error of each element is the model's change of this element plus an independent rounding
-    error. The slope of the errors against the changes is then 1. Return 0 if this slope is not close to 1.
+    The errors are those against the plain product. If the model is right, an error is the model's change plus an
+    independent rounding error, so the slope of the errors against the changes is 1. Return this slope in units of its
+    standard deviation, or 0 if it is not close to 1.
     """
     if one is plain or one.accumulator is not plain.accumulator or one.z > _WORSE * plain.z:
         return 0.0
@@ -237,8 +238,7 @@ def is_apart(one: SampledModel) -> bool:
 def is_function_of_product(view: View) -> bool:
     """Return whether the result is a nonlinear function of the product: one function for all rows, or one for each.
 
-    If the values of such a result are sorted by the product, neighbours differ little, although the values are far from
-    the best straight line.
+    Sorted by the product, neighbouring values differ little, although the values are far from the best straight line.
     """
     product = view.totals.product
     if not view.usable.all() or not np.isfinite(product).all() or is_flat(product):
@@ -271,8 +271,7 @@ def are_exact(view: View, wrong: Array) -> bool:
 def are_among_others(view: View, wrong: Array) -> bool:
     """Return whether at least as many numbers are right as wrong. Zeros do not count as right.
 
-    If fewer numbers are right than wrong, there is no evidence that the result is a product of these inputs with a few
-    wrong elements.
+    If fewer are right, there is no evidence that the result is a product of these inputs with a few wrong elements.
     """
     return bool(view.right(wrong).sum() >= wrong.sum())
 
@@ -346,7 +345,8 @@ def evidence_bits(view: View, explained: Array, output: Format) -> float:
 def place_bits(view: View, wrong: Array, counted: Array | bool = True) -> float:
     """Return the evidence, in bits, for a computation that changes exactly the `wrong` elements.
 
-    Only the elements in the mask `counted` are evidence. Equal numbers count once.
+    This is log2 of the number of ways to choose as many elements as are wrong. Only usable elements in the mask
+    `counted` count, and equal numbers count once.
     """
     count, some = (len(np.unique(view.values[each & view.usable & counted])) for each in (view.usable, wrong))
     some = min(some, count)

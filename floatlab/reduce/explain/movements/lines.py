@@ -81,8 +81,8 @@ def matched(values: Array, product: Array) -> Array:
     """Return, for each row of a result, the index of the most similar row of the product.
 
     Some elements of a row of the result may be wrong. For each row of the result, two rows of the product are compared:
-    the nearest row, and the row that has the nearest number in most columns. Of these two, the row with the smaller
-    median error is chosen.
+    the nearest row, and the row that is nearest in the largest number of columns (see `_elected`). Of these two, the
+    row with the smaller median error is chosen.
 
     >>> product = np.array([[1.0, 8.0, 5.0], [4.0, 2.0, 9.0]])
     >>> matched(np.array([[4.0, 2.0, -99.0], [1.0, 8.0, 5.0]]), product).tolist()
@@ -99,7 +99,11 @@ def matched(values: Array, product: Array) -> Array:
 
 
 def _elected(values: Array, product: Array) -> Array:
-    """Return, for each row of a result, the index of the product's row that has the nearest number in most columns."""
+    """Return, for each row of a result, the index of the product's row that gets the most votes.
+
+    Up to 256 columns vote. A column votes for the row of the product whose number in this column is nearest to the
+    number of the result's row.
+    """
     votes = np.zeros((len(values), len(product)), np.int32)
     every = np.arange(len(values))
     for k in spread_indices(values.shape[1], _VOTERS):

@@ -65,7 +65,8 @@ def diagnose_operation(
     -------
     Diagnosis
         One diagnosis for all products. The positions of wrong elements are indices of the operation's result. If the
-        result is not a matrix, the causes `rows-moved` and `columns-moved` name the axes of the result.
+        result is not a matrix, the evidence of the causes `rows-moved` and `columns-moved` gives the axes of the result
+        along which elements moved.
 
     Raises
     ------
@@ -149,9 +150,10 @@ class _JointDiagnosis:
         return Diagnosis(status, self._first(status, causes), causes, self._nearer())
 
     def _by_error(self) -> tuple[list[int], Array]:
-        """Return the products to diagnose, and the largest relative error of both results in each product.
+        """Return the numbers of the products to diagnose, and the largest error of each result in each product.
 
-        The products with the largest errors come first. If there is only one product, its errors are given as 0.
+        Errors are relative to Σ|x·y|. The products with the largest errors come first. If there is only one product,
+        its errors are given as 0.
         """
         count = len(self.products)
         if count == 1:

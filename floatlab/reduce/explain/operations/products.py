@@ -138,7 +138,7 @@ class Products:
 
     @property
     def is_transposed(self) -> bool:
-        """True if the rows of the only product are the columns of the result."""
+        """True if there is only one product, and the result is its transpose."""
         return len(self.shape) == 2 and self._kept == self._column_labels + self._row_labels
 
     @property

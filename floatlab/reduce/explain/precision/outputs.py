@@ -83,8 +83,9 @@ def misses_of(known: Evidence, side: Side, view: View, product: Array) -> Array:
 def best_cast(side: Side, view: View) -> tuple[Evidence, Array]:
     """Return the final rounding that explains the most elements, and the mask of the elements that it does not explain.
 
-    A rounding other than to nearest is returned only if it explains clearly more elements than rounding to nearest.
-    Otherwise, the first value is an empty tuple, and the mask is that of rounding to nearest.
+    A rounding other than to nearest is returned only if it explains clearly more elements than rounding to nearest. If
+    there is none, the final rounding is taken to be to nearest: the first value is an empty tuple, and the mask marks
+    the elements that rounding to nearest does not explain.
     """
     known: Evidence = ()
     best = plain = view.fit().wrong
@@ -149,7 +150,7 @@ def casts_of(
 
 
 def holds_mostly(side: Side, exact: Array) -> bool:
-    """Return whether the narrow format that holds all values of the result also holds most numbers of `exact`."""
+    """Return whether the result's probable format, `side.rounded_to`, also holds most numbers of `exact`."""
     usable = side.finite & np.isfinite(exact) & (exact != 0)
     some = exact[usable][:: max(1, int(usable.sum()) // _SOME)]
     return not some.size or bool(share_of(np.asarray(quantize(some, side.rounded_to), np.float64) == some) > 0.5)
@@ -205,7 +206,7 @@ def _moved(values: Array, steps: int, kind: DType) -> Array:
 
 
 def printed_from(side: Side, other: Side) -> Evidence:
-    """If rounding `other` to some number of digits or decimals gives this result, return this number as evidence.
+    """If rounding `other` to some number of digits or decimals gives `side`, return this number as evidence.
 
     The evidence is empty if no such number exists, if the number may fit by chance, or if the formats differ.
     """

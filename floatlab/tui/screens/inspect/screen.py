@@ -165,7 +165,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
             self.complain(hint, hint=True)
 
     def draw(self, before: Question) -> None:
-        """Show the value in each format."""
+        """Show the value in each format (or why a format cannot hold it), the fields, and the view."""
         question, answer = self.question, self.answers[0]
         parts = dict(zip((datum.format.name for datum in answer.results), answer.parts(), strict=True))
         data = {datum.format.name: datum for datum in answer.results}
@@ -212,7 +212,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return self.data.get(self._active_row)
 
     def view_question(self, view: str = "") -> Question:
-        """Return the question whose page this view shows (default: the current view)."""
+        """Return the question whose page the view `view` shows. The default is the current view."""
         question, datum = self.question, self.data[self._active_row]
         row_question = question.replace(formats=(datum.format,))
         view = view or self.view
@@ -373,7 +373,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self.rows[self._active_row].focus()
 
     def printed(self) -> Question:
-        """Return the question whose command prints the page of the view. In Details, this is the shown question."""
+        """Return the question of the current view; its command prints this view. In Details, it is `self.question`."""
         return self.question if self.view == "details" else self.view_question()
 
     def copies(self) -> Copies:

@@ -140,11 +140,11 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return self.app.read_question(words_of(question)).having(brief=None)
 
     def takes_over(self, question: Question) -> bool:
-        """Return False for questions with a training session: this screen runs its steps itself."""
+        """Return False for questions with a training session, because this screen runs the session itself."""
         return form_of(question) not in ("run", "network")
 
     def ask(self, question: Question, started: Started) -> list[Answer]:
-        """Create the laboratory (the training session) for a question, and run it for at most half of GRACE.
+        """Create the laboratory (the training session) for a question, and run it for up to GRACE/2 seconds.
 
         A question that needs no laboratory is answered as usual.
         """
@@ -155,7 +155,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return [laboratory.answer().replace(found=laboratory)]
 
     def _end_of(self, laboratory: Laboratory) -> int:
-        """Return the step at which a new training session (`Laboratory`) first stops."""
+        """Return the first stop of a new training session (`Laboratory`): step `_until` or, if None, the last step."""
         return laboratory.goal if self._until is None else min(self._until, laboratory.goal)
 
     def prepare(self, question: Question, answers: list[Answer]) -> PreparedTraining:
@@ -177,7 +177,10 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return super().open(question, kind)
 
     def draw(self, before: Question) -> None:
-        """Show the boxes and the answer. Run a new training session to the step at which it first stops."""
+        """Show the boxes and the answer, and run a new training session to its first stop.
+
+        This is the step at which the previous session was paused, or else the last step.
+        """
         self._fill()
         drawn = self.prepared
         if drawn is None:
