@@ -17,6 +17,8 @@ def found(d, made, names=INPUTS, status="rounding", also=frozenset()):
     made = np.asarray(made)
     if not np.isfinite(ways.f64(made)).all() or not np.isfinite(good).all() or not ways.f64(made).any():
         return None  # overflow, or all numbers became 0
+    if made.dtype == np.float64 and np.array_equal(made, ways.f64(d.x) @ ways.f64(d.y)):
+        names = ({"accumulator"},)  # the inputs have these formats already, and the sums are in binary64
     return good, made.astype(np.float32) if made.dtype == np.float64 else made, status, names, ORDERS | set(also)
 
 

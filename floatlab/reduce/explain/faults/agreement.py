@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.reduce.explain.estimates import are_alike, shortest_between
+from floatlab.reduce.explain.estimates import shortest_between
 from floatlab.reduce.explain.faults.patterns import drift_of
 from floatlab.reduce.explain.faults.rearranged import shapes_of
-from floatlab.reduce.explain.faults.shared import ROUNDED
+from floatlab.reduce.explain.faults.shared import ROUNDED, fits_any_line
 from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.grid import own_accumulator
 from floatlab.reduce.explain.noise import half_ulp
@@ -90,8 +90,8 @@ def related_fault(problem: ProductProblem, explained: Sequence[SideExplanation])
     first, second = (view_of(problem, each.side, own_accumulator(each.side.rounded_to)) for each in explained)
     found = relation_of((first, second), (status[0] == "unknown", status[1] == "unknown"))
     if found is not None and found.name == "bias":
-        by_row = ("one number a", "row") in found.evidence
-        return None if are_alike(problem.y.T if by_row else problem.x) else found
+        axis = int(("one number a", "row") in found.evidence)
+        return None if fits_any_line(problem, axis) else found
     return found
 
 

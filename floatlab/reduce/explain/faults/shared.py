@@ -20,6 +20,8 @@ If all rows of x are alike, or all columns of y are alike, any change of the oth
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from floatlab.arrays.types import Array
@@ -45,6 +47,7 @@ ROUNDED = 4.0  # rounded scales cause a factor that differs from 1 by at most th
 # Sums of zeros show a bias if the share _NEARLY_ALL of them equals the bias, up to the relative difference _EQUAL.
 _EQUAL, _NEARLY_ALL = 2.0**-8, 0.95
 _SURELY = 6.0  # standard deviations by which the mean factor of all rows, and that of all columns, must differ from 1
+_ALL = slice(None)
 _FEW_BITS = 0.125  # rounding to a few bits changes a number by at most this share
 # An input has few magnitudes if there are at most _MAGNITUDES. Multiples may be off by the share _NEARLY.
 _MAGNITUDES, _NEARLY = 4, 2.0**-20
@@ -219,6 +222,18 @@ def _sigma(view: View, row: Array, y: Array) -> Array:
     return np.asarray(np.hypot(sigma, last))
 
 
+def fits_any_line(
+    problem: ProductProblem, axis: int, kept: Sequence[Array | slice] = (_ALL, _ALL), up_to_factor: bool = False
+) -> bool:
+    """Return whether one number per column (axis 0) or per row (axis 1) would explain any change of the inputs.
+
+    The numbers are added to the product or, if `up_to_factor` is true, multiply it. They explain any change of y if all
+    rows of x are alike, and any change of x if all columns of y are alike. Only the `kept` rows and columns are
+    compared.
+    """
+    return are_alike((problem.x, problem.y.T)[axis][kept[axis]], up_to_factor)
+
+
 def fits_any_change(problem: ProductProblem, factor: float | Array, axis: int | None, right: Array) -> bool:
     """Return whether a factor or a bias would explain every change of the inputs, and is therefore no evidence.
 
@@ -226,17 +241,15 @@ def fits_any_change(problem: ProductProblem, factor: float | Array, axis: int | 
     rows of x are alike, every change of y looks like such a factor or bias. Rows of x are left out of this comparison
     if most elements in their rows of the result are not `right`. The same applies to changes of x and the columns of y.
     """
-    inputs = problem.x, problem.y.T
     kept = [right.mean(axis=1) > 0.5, right.mean(axis=0) > 0.5]
-    if axis in (0, 1) and are_alike(inputs[axis][kept[axis]]):
+    if axis in (0, 1) and fits_any_line(problem, axis, kept):
         return True
     off = float(np.abs(np.asarray(factor) - 1).max())
     if off and may_be_rounded_inputs(problem, off):
         return True
     if not isinstance(factor, np.ndarray):
         return False
-    by_row = int(factor.shape[1] == 1)
-    return are_alike(inputs[by_row][kept[by_row]], up_to_factor=True)
+    return fits_any_line(problem, int(factor.shape[1] == 1), kept, up_to_factor=True)
 
 
 def may_be_rounded_inputs(problem: ProductProblem, off: float) -> bool:

@@ -14,7 +14,6 @@ from floatlab.arrays.types import Array
 from floatlab.reduce.explain.epilogue.given_bias import fate_of_bias
 from floatlab.reduce.explain.estimates import (
     PROVED,
-    are_alike,
     between,
     factor_between,
     line_factors,
@@ -26,7 +25,7 @@ from floatlab.reduce.explain.estimates import (
 )
 from floatlab.reduce.explain.faults.patterns import BIAS, drift_of
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
-from floatlab.reduce.explain.faults.shared import fits_any_change, may_be_rounded_inputs, may_be_rounding
+from floatlab.reduce.explain.faults.shared import fits_any_change, fits_any_line, may_be_rounded_inputs, may_be_rounding
 from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, number_text, placed
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import find_places, follows_everywhere, is_flat, share_of
@@ -99,7 +98,7 @@ class ShiftFinder:
         drifts, found = self.drifts(view, product), []
         means = drift_of(view).bias if product is None and wrong.sum() > _LEAST else (0.0, 0.0)
         for axis, words in ((0, "column"), (1, "row")):
-            if are_alike(self.problem.y.T if axis else self.problem.x):
+            if fits_any_line(self.problem, axis):
                 continue  # one number per line explains any change of the other input
             if _is_constant(view.values, axis, room) and not _is_constant(view.totals.product, axis, room):
                 continue  # one number per line fits any product
