@@ -307,3 +307,11 @@ def test_every_error_is_floatlabs():
             with suppress(FloatlabError):
                 products = products_of(words, np.zeros(x, np.float32), np.zeros(y, np.float32))
                 assert len(products) * products.rows * products.columns == np.prod(products.shape)
+
+
+def test_moved_elements_of_a_result_without_columns_are_rows():
+    rng = np.random.default_rng(301)
+    x, y = (rng.standard_normal(shape).astype(np.float32) for shape in ((5, 6, 40), 40))
+    good = np.einsum("abk,k->ab", x, y)
+    found = fl.compare(good, np.roll(good, 1, 0), inputs=(x, y), op="einsum:abk,k->ab").diagnosis
+    assert found.names == ("rows-moved",), found.first

@@ -139,7 +139,8 @@ class Products:
     @property
     def is_transposed(self) -> bool:
         """True if there is only one product, and the result is its transpose."""
-        return len(self.shape) == 2 and self._kept == self._column_labels + self._row_labels
+        turned = self._column_labels + self._row_labels
+        return len(self.shape) == 2 and self._kept == turned != self._row_labels + self._column_labels
 
     @property
     def has_bias(self) -> bool:
