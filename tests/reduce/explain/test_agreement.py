@@ -200,3 +200,9 @@ def test_zero_rows_are_neither_evidence_nor_a_warning():
         bad = x @ y
         bad[1, 1] = 1e-3
         assert diagnose(x, y, x @ y, bad).causes[0].where == ((1, 1),)
+
+
+def test_one_flushed_number_is_no_bias_of_a_row_of_two():
+    made = case(8900013, "stored_with_scale")  # the other number of the row is too large to show such a bias
+    found = diagnose(made.x, made.y, made.actual, made.expected)
+    assert "bias" not in found.names, found.first

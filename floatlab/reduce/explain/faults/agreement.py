@@ -132,14 +132,15 @@ def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> Dia
 
 
 def _doubts(good: Array, bad: Array, window: Array) -> Array:
-    """Return −ln of the probability of a coincidence, for each distinct number of `bad`.
+    """Return −ln of the probability of a coincidence for each number of `bad`, or 0 if an equal number precedes it.
 
     A coincidence means that a number of `bad` lies in an interval of the width `window` by chance. Its probability is
     the width divided by the distance of `bad` from `good`.
     """
-    first = np.unique(bad, return_index=True)[1]
+    doubts = np.zeros(bad.shape)
+    first = np.unravel_index(np.unique(bad, return_index=True)[1], bad.shape)
     with np.errstate(all="ignore"):
-        doubts: Array = np.log((np.abs(bad - good) / window).reshape(-1)[first])
+        doubts[first] = np.log(np.abs(bad - good)[first] / window[first])
     return doubts.clip(min=0.0)
 
 
@@ -170,9 +171,9 @@ def _is_bias(good: Array, bad: Array, ulp: Array, axis: int) -> bool:
         )
     if not (low <= high).all() or share_of((low > 0) | (high < 0)) < _MOSTLY:
         return False
-    # The first number of each column or row determines the bias, and the others confirm it.
-    others = np.s_[1:] if axis == 0 else np.s_[:, 1:]
-    return bool(_doubts(good[others], bad[others], ulp[others]).sum() >= _DOUBT)
+    # One number of each column or row determines the bias, and the others confirm it.
+    doubts = _doubts(good, bad, ulp)
+    return bool((doubts.sum(axis=axis) - doubts.max(axis=axis)).sum() >= _DOUBT)
 
 
 def _is_transposed(good: Array, bad: Array, ulp: Array) -> bool:
