@@ -45,7 +45,7 @@ def reporting(started: Started | None) -> Iterator[None]:
 
     `started` is called at the start of each simulation. Its arguments are the number of additions, and the noun to show
     with this number. `started` returns a function; each call of this function receives the number of additions done
-    since the previous call.
+    since the previous call. If `started` is None, nothing is reported.
 
     >>> from floatlab import sum
     >>> done = []

@@ -25,6 +25,8 @@ def _initializer(
 ) -> FunctionType:
     """Return a function `__init__` that passes its parameters, named like the fields, to these setters.
 
+    If `validated` is true, `__init__` then calls `__post_init__`.
+
     Compiling source is slow. Therefore the source is compiled once for each number of fields. Every class with this
     number of fields gets a copy of the code in which the names are replaced.
     """

@@ -46,8 +46,8 @@ def fields_of(datum: Datum) -> list[tuple[str, Role, str]]:
 def _ruler(fields: list[tuple[str, Role, str]], total: int, power: int) -> str:
     """Return one line of the ruler above the bits: one decimal digit of each bit number.
 
-    `power` is 100, 10 or 1, and selects the digit. Hundreds and tens are written only at the first bit and where they
-    change.
+    `power` is 100, 10 or 1, and selects the digit. Hundreds and tens are written only at the first bit and at multiples
+    of 100 and of 10, except at bit 0.
     """
     rows, bit = [], total
     for _, _, bits in fields:

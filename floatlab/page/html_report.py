@@ -63,7 +63,7 @@ class HeatMap(Record):
 
 
 def report(page: Page, more: Iterable[tuple[str, HeatMap | Chart]], remark: str = "") -> str:
-    """Return the blocks of a page, then charts and heat maps with their titles, as an HTML document.
+    """Return the tables, rows and notes of a page, then charts and heat maps with titles, as an HTML document.
 
     `remark`, for instance the command that made the document, is shown at the end.
 

@@ -47,6 +47,8 @@ def multiple(x: float) -> str:
 def share_of_tolerance(share: float) -> str:
     """Return the ratio of an error to its tolerance: in percent or, from 10 on, as a multiple ("25 times").
 
+    An infinite ratio means that no error is allowed.
+
     >>> share_of_tolerance(0.5), share_of_tolerance(25.0), share_of_tolerance(inf)
     ('50 %', '25 times', 'none allowed')
     """

@@ -303,8 +303,8 @@ class Chart(Block):
 
     `across` and `up` name the quantities on the horizontal and on the vertical scale; either scale may be logarithmic.
     If `reference` is set, the first curve is the reference, and the others are drawn over it. With `dots`, the curves
-    are lines of Braille dots, which need colours. A legend stands above the chart if `named` is true, or if `dots` is
-    true and the legend fits into one line.
+    are lines of Braille dots, which only their colours distinguish. A legend stands above the chart if `named` is true,
+    or if `dots` is true and the legend fits into one line.
     """
 
     curves: tuple[Curve, ...]

@@ -19,7 +19,7 @@ def set_names(table: Table, width: int, indent: int) -> list[Line] | None:
 
     To make room for the names, titles are broken after slashes, optional columns are omitted, and names are shortened
     in the middle. If there is still too little room, or different names would become equal, each name has its own line
-    above the cells of its row. Return None if even these cells are too wide.
+    above the cells of its row. Return None if the cells are too wide even then, without the optional columns.
     """
     names = [text_of(row[0]) for row in table.rows]
     longest = max(map(len, (table.header[0], *names)))

@@ -62,13 +62,19 @@ def number_line(datum: Datum, context: Context = DEFAULT, typed: Exact | None = 
 
 
 def scale_rows(derivation: Derivation) -> list[Block]:
-    """Return the number line around a result, and rows with the distances from the result and from the typed number."""
+    """Return the number line around a result, and rows of distances; the list is empty for NaN and ∞.
+
+    The distances are those from the result to the next numbers, and from the typed number to the numbers around it.
+    """
     rows = _scale_rows(derivation, _typed(derivation), operand_text(derivation), "typed")
     return [Gap(), *rows] if rows else []
 
 
 def result_rows(derivation: Derivation) -> list[Block]:
-    """Return the number line around the result of an operation, and rows with the distances from the exact result."""
+    """Return the number line around the result of an operation, and rows of distances.
+
+    The distances are those from the result to the next numbers, and from the exact result to the numbers around it.
+    """
     found = None
     for step in derivation.steps:
         match step:
@@ -92,7 +98,10 @@ def exact_literal(derivation: Derivation) -> str:
 
 
 def _scale_rows(derivation: Derivation, exact: Exact | None, text: str, name: str) -> list[Block]:
-    """Return a number line around a result, and rows of distances. `name` is the word for the marked number `exact`."""
+    """Return a number line around a result with the number `exact` marked, and rows of distances.
+
+    `name` is the word for the marked number, and `text` its label.
+    """
     datum, context = derivation.result, derivation.context
     axis = number_line(datum, context, exact, text)
     if axis is None:
@@ -165,7 +174,8 @@ def _names(datum: Datum, role: Role = Role.PLAIN) -> tuple[Line, Line]:
 def _landing(data: list[Datum], context: Context) -> list[Datum]:
     """Return all `Datum` objects to which a number near `data` may round.
 
-    These objects are `data`, the next number at each end, both zeros, and the results of overflow (∞ or NaN).
+    These objects are `data`, the next number at each end, both zeros if one of these numbers is 0, and the results of
+    overflow at the ends of the range.
     """
     fmt = data[0].format
     around = [_step(data[0], up=False), *data, _step(data[-1], up=True)]
@@ -195,7 +205,8 @@ def _typed(derivation: Derivation) -> Exact | None:
 def _distance(datum: Datum, context: Context, up: bool) -> Line:
     """Return text with the distance to the next number up or down.
 
-    At the end of the range, the text gives the first number that overflows, or says that no number overflows.
+    At the end of the range, the text says which numbers overflow, or that all numbers beyond the end are rounded to it.
+    For the smallest number of an unsigned format, it says that there is none below.
     """
     if (following := _step(datum, up)) is not None:
         gap = abs(following.exact - datum.exact).normalized()
@@ -222,9 +233,10 @@ def _distance(datum: Datum, context: Context, up: bool) -> Line:
 
 
 def _offsets(derivation: Derivation) -> list[Line]:
-    """Return the distances from the typed number to the format's numbers below and above it, in this order.
+    """Return the distances from the exact value to the format's numbers below and above it, in this order.
 
-    The list is empty if the result is exact, or if the error is a fraction too long to be computed exactly.
+    The list is empty if the result is exact, or if the error is a fraction too long to be computed exactly. It has only
+    the distance to the result if the exact value is not between the result and the next number.
     """
     truth, datum = derivation.truth, derivation.result
     if isinstance(truth, Ratio) and not truth.is_short(EXACT_ERROR_BITS):

@@ -115,7 +115,7 @@ def error_words(derivation: Derivation) -> str:
 
 
 def integer_not_held(derivation: Derivation) -> Exact | None:
-    """Return the integer that round-to-integral computed, or None if the result's format can represent it."""
+    """Return the integer that round-to-integral computed, if the result's format cannot represent it; else None."""
     truth, rounded = derivation.truth, derivation.rounded
     if derivation.operation != "round_to_integral" or rounded is None or not rounded.flags:
         return None
@@ -188,7 +188,10 @@ def signed(negative: bool, digits: Line) -> Line:
 
 
 def decision(rounded: Rounded, context: Context, integral: bool = False) -> Line:
-    """Return text that compares the discarded bits with half an ulp, and gives the rounding decision.
+    """Return the reason for a rounding decision, and the decision, as text.
+
+    For rounding to nearest, the reason is the comparison of the discarded bits with half an ulp. For other directions,
+    it is for instance the sign of the number, or the random bits.
 
     `integral` is true if the number was rounded to an integer.
     """
@@ -252,7 +255,8 @@ def cut(rounded: Rounded, format: Format) -> tuple[str, str]:
 def rounded_digits(rounded: Rounded, format: Format) -> Line:
     """Return the number before rounding: the digits kept, a `|` at the rounding position, the discarded digits.
 
-    If the format is defined by a table, return the two entries between which the number lies.
+    If the format is defined by a table, return the two entries of the table between which the number lies. Beyond the
+    last entry, return only this entry.
     """
     if rounded.between is not None:
         codes = dict.fromkeys((rounded.between.lower, rounded.between.upper))

@@ -62,11 +62,11 @@ class Attribution(Answering, Individual):
     """The candidate computations for each observed result. For two results, also pairs that reproduce both.
 
     `explanations` ranks the candidates for each result by how much of it they reproduce. `pairs` holds at most 256 of
-    the `pair_count` pairs; pairs with the fewest causes come first. If no single cause explains two results of one dot
-    product, `refutations` shows this: it has a pair of candidates that differ only in FMA, and a pair of candidates
-    that differ only in the order (if there are such pairs). `tile_edges` has one entry per result. It is a `TileEdge`
-    if one candidate reproduces most of the result, and another candidate reproduces the remaining rows or columns.
-    Otherwise it is None. `context` is the rounding of all candidates except hardware models.
+    the `pair_count` pairs; pairs with the fewest causes come first. If neither FMA alone nor order alone explains two
+    results of one dot product, `refutations` has, for each of these causes, the number of pairs that differ only in it
+    (none gives both results), and one of these pairs. `tile_edges` has one entry per result. It is a `TileEdge` if one
+    candidate reproduces most of the result, and another candidate reproduces the remaining rows or columns. Otherwise
+    it is None. `context` is the rounding of all candidates except hardware models.
     """
 
     shape: tuple[int, ...]
@@ -167,8 +167,8 @@ def attribute(
         The models of matrix units to try. The default is all models that accept the format of the factors.
     targets : sequence of str or callable, optional
         Functions whose orders of addition are found by `reveal` and tried, too. The default is functions of NumPy and
-        of imported libraries. They are tried only if `schedules` is None and no other candidate reproduces a result.
-        With an empty list, neither orders of libraries nor rounded inputs are tried.
+        of imported libraries. These are tried only if `schedules` is None, and only for results that no other candidate
+        reproduces. With an empty list, neither orders of libraries nor rounded inputs are tried.
     context : Context or str
         The rounding of all candidates except hardware models. It can, for example, flush subnormal numbers. It cannot
         be stochastic.
@@ -340,7 +340,7 @@ def _explained(
 def _with_rounded_inputs(
     evaluator: Evaluator, explanations: tuple[tuple[Explanation, ...], ...], goals: list[Observed]
 ) -> tuple[tuple[Explanation, ...], ...]:
-    """Return the explanations. To each result that no candidate reproduces, candidates with rounded inputs are added.
+    """Return the explanations; for results that no candidate gives, add candidates with rounded inputs that give them.
 
     Hardware models do not count as candidates here, because some of them round their inputs.
     """
@@ -357,8 +357,8 @@ def _with_rounded_inputs(
 def _input_roundings(evaluator: Evaluator) -> list[InputRounding]:
     """Return the roundings to narrower formats that change the inputs.
 
-    If several rounding directions of a format give equal inputs, they are merged into one item. A format is left out if
-    an earlier format gives the same inputs.
+    If several rounding directions of a format give equal inputs, they are merged into one item. A rounding is left out
+    if an earlier format gives the same inputs.
     """
     found: list[tuple[InputRounding, list[Array]]] = []
     plain = [side.codes for side in evaluator.sides]

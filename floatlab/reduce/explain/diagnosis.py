@@ -92,8 +92,8 @@ def diagnose(
     -----
     Each result is first compared with the exact product. If its errors exceed the rounding error bound of these inputs,
     one hypothesis after another is verified on every element. If both results are within the bound, candidate
-    computations are replayed. A cause that explains errors of all elements is named only if the errors that it leaves
-    are within the bound, or if the result is reproduced bit for bit.
+    computations are replayed. Some causes, such as rounded inputs, affect all elements. Such a cause is named only if
+    it leaves no error beyond the bound, or if the result is reproduced bit for bit.
 
     Examples
     --------
@@ -247,8 +247,9 @@ class _PairDiagnosis:
     def _unknown(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
         """Replay candidate computations for the results that are not explained yet, and return the diagnosis.
 
-        The status is "unknown" if a few elements may be wrong, or if a result is not reproduced. The diagnosis then
-        also says what information would settle the question. Otherwise, the status is "rounding".
+        The status is "unknown" if a few elements may be wrong, or if a result is not reproduced, or may be reproduced
+        by chance. The diagnosis then also says what information would settle the question. Otherwise, the status is
+        "rounding".
         """
         lone = [each for each in causes if each.name == "elements"]
         if lone:
@@ -302,7 +303,7 @@ class _PairDiagnosis:
         return found
 
     def _rounding(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
-        """Return the diagnosis of two results whose errors are both explained by rounding."""
+        """Return the diagnosis of two results whose errors rounding explains. `SmallFaults` may still find a fault."""
         for side, from_which in (self.sides, self.sides[::-1]):
             if not causes and (digits := printed_from(side, from_which)):
                 cause = DiagnosedCause("output-rounded", "output", side.name, 1.0, (), digits)

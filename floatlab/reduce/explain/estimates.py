@@ -23,8 +23,9 @@ def shift_bits(
 
     After the shift is subtracted, the remaining errors of right elements are within `room`. If the errors had another
     cause, the remaining errors would be within `room` only by chance, with the probability room/shift. If the remaining
-    errors of other elements are `left` times as large as `room`, this probability is at least 1/`left`. For each
-    unknown of the shift, the element with the most evidence is not counted. At most `independent` errors count.
+    errors of other elements are `left` times as large as `room`, this probability is at least 1/`left`. The shift has
+    `unknowns` free parameters; for each of these, the element with the most evidence is not counted. At most
+    `independent` errors count.
 
     >>> shift_bits(100, np.full((4, 5), 8.0), np.ones((4, 5)), np.ones((4, 5), bool), unknowns=5)
     45.0
@@ -90,7 +91,7 @@ def factor_between(values: Array, product: Array, limit: Array) -> float | None:
 
 
 def within(factor: float | Array, values: Array, exact: Array, room: Array) -> float | Array:
-    """Adjust an estimated factor to the elements that it nearly fits, so that it fits as many elements as possible.
+    """Adjust an estimated factor so that it fits as many elements as possible of those that it nearly fits.
 
     A factor that nearly fits no element is returned unchanged. If `factor` is a row or a column of factors, each factor
     is adjusted. `room` holds the largest allowed error of each element.
@@ -151,7 +152,7 @@ def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[f
 def line_factors(values: Array, exact: Array, sigma: Array) -> Iterator[Array]:
     """Yield an array of factors per column, then an array of factors per row.
 
-    An array with an implausible factor is left out.
+    An array with an implausible factor is left out. For a single row or column, nothing is yielded.
 
     >>> exact = 1 + np.arange(12.0).reshape(3, 4) ** 2
     >>> [each.ravel().tolist() for each in line_factors(exact * [[2], [3], [5]], exact, np.ones((3, 4)))][-1]
@@ -170,8 +171,8 @@ def line_factors(values: Array, exact: Array, sigma: Array) -> Iterator[Array]:
 def are_alike(lines: Array, up_to_factor: bool = False) -> bool:
     """Return whether all rows of an input are equal, or multiples of each other if `up_to_factor` is true.
 
-    Any change of the other input then makes equal errors in all rows of a product, or errors that are proportional to
-    the rows. So such errors are no evidence of a bias, or of a factor, per column.
+    Any change of the other input then causes equal errors in all rows of the product, or the errors of one row times a
+    number for each row. So such errors are no evidence of a bias, or of a factor, per column.
 
     >>> are_alike(np.array([[1.0, 2.0], [2.0, 4.0]])), are_alike(np.array([[1.0, 2.0], [2.0, 4.0]]), True)
     (False, True)
@@ -187,10 +188,11 @@ def are_alike(lines: Array, up_to_factor: bool = False) -> bool:
 
 
 def independent_errors(x: Array, y: Array) -> int:
-    """Return the largest number of independent errors that changes of one input may cause in the product x·y.
+    """Count the independent errors that changes of x, or changes of y, may cause in the product x·y.
 
-    This is the number of nonzeros of the sparser input. But if all rows of x are multiples of one row, a change of y
-    causes only one independent error per column. The same is true of the columns of y and changes of x.
+    The count for each input is its number of nonzeros. But if all rows of x are multiples of one row, changes of y
+    cause only one independent error per column. Likewise, if all columns of y are multiples of one column, changes of x
+    cause only one per row. The smaller of both counts is returned.
 
     >>> x, y = np.ones((30, 4)), np.arange(8.0).reshape(4, 2)
     >>> independent_errors(x, y), independent_errors(x + np.eye(30, 4), y)

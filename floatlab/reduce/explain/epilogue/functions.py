@@ -98,7 +98,9 @@ _ELEMENTWISE = (
 def function_of(view: View, output: Format, wrong: Array) -> str:
     """Return the function of the product that gives all elements of a result within rounding, or else "".
 
-    `output` is the format of the result. If several functions fit, the one with the smallest errors is returned.
+    `output` is the format of the result. If several functions fit, the one with the smallest mean error is returned.
+    Softmax is tried only if no other function fits. For fewer than eight wrong elements, or unusable elements, the
+    result is "".
     """
     if int(wrong.sum()) < _LEAST or not view.usable.all() or not view.values.any():
         return ""
@@ -145,7 +147,7 @@ def _own_errors(view: View, made: Array, exact: Array | float = 0.0) -> Array:
     """Return the largest error that a library may make in each element when it computes the function.
 
     The error includes a part that is relative to the argument `exact`, because most digits may cancel in functions like
-    1 + tanh(x). If an element is far smaller than the largest one, 0 and all other small numbers are accepted.
+    1 + tanh(x). If an element should be far smaller than the largest one, 0 and all other small numbers are accepted.
     """
     least = 2.0**view.format.qmin + 4.0**-view.format.precision * np.abs(made).max()
     most: Array = 2.0**-view.format.precision * (_ERROR * np.abs(made) + np.abs(exact)) + _ERROR * least

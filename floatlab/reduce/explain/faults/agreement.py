@@ -101,6 +101,7 @@ def relation_of(views: tuple[View, View], unexplained: tuple[bool, bool]) -> Dia
     Both results then have the same rounding errors. So even faults can be found that are too small to be noticed when
     the result is compared with the exact product. If only one result is `unexplained`, this result has the fault.
     Otherwise, the result with the larger mean error has the fault. Return None if neither mean error is clearly larger.
+    A transposition is looked for only if exactly one result is unexplained.
     """
     a, b = (view.values for view in views)
     same = views[0].format == views[1].format and all(view.usable.all() for view in views)
@@ -147,7 +148,7 @@ def _doubts(good: Array, bad: Array, window: Array) -> Array:
 def _factor(good: Array, bad: Array, ulp: Array, view: View) -> float:
     """Return the factor by which `good` is multiplied to give `bad`, up to rounding.
 
-    Return 0 if there is no such factor.
+    Return 0 if there is no such factor, if it may be 1 apart from rounding, or if it may fit by chance.
     """
     zero = good == 0
     if (bad[zero] != 0).any() or zero.all():
@@ -163,7 +164,10 @@ def _factor(good: Array, bad: Array, ulp: Array, view: View) -> float:
 
 
 def _is_bias(good: Array, bad: Array, ulp: Array, axis: int) -> bool:
-    """Return whether `good` plus one number per column (axis 0) or per row (axis 1), rounded, gives `bad`."""
+    """Return whether `good` plus one number per column (axis 0) or per row (axis 1), rounded, gives `bad`.
+
+    At least half of these numbers must differ from 0. Return False if they may fit by chance.
+    """
     with np.errstate(all="ignore"):
         low, high = (
             (bad - ulp / 2 - good).max(axis=axis, keepdims=True),

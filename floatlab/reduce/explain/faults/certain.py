@@ -97,8 +97,8 @@ def _are_largest(values: Array) -> Array:
 def _would_change(problem: ProductProblem, view: View, wrong: Array) -> Array:
     """Return the mask of the elements that less precise inputs would change by more than rounding errors.
 
-    The first input, the second input, or both are rounded. A rounding that barely changes the wrong elements is
-    skipped.
+    Three roundings are tried: of the first input, of the second input, and of both. Each of them must change the
+    element. A rounding that changes fewer than 40 % of the wrong elements is skipped.
     """
     x, y = (_shortened(each) for each in (problem.x, problem.y))
     room = view.noise.limit(view.totals) + view.half

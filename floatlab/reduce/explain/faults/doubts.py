@@ -239,10 +239,11 @@ def may_be_rounded_numbers(view: View, wrong: Array) -> bool:
 
 
 def keep_single_numbers(problem: ProductProblem, view: View, wrong: Array) -> bool:
-    """Return whether an input has at most one nonzero magnitude in each right row (or in each right column).
+    """Return whether quantised inputs with one scale per row or column may be the cause of the wrong elements.
 
-    Quantisation with one scale per row or column keeps such rows and columns exactly, and may change all others. The
-    errors must be as small as those of quantised inputs.
+    Such a quantisation keeps a row of x (or a column of y) exactly if its nonzero numbers have one magnitude. So the
+    rows of the result without wrong elements must all come from such rows, and most elements of the others must be
+    wrong. The errors must be as small as those of quantised inputs.
     """
     with np.errstate(all="ignore"):
         far = np.abs(view.totals.error(view.values)) > _QUANTIZED * np.sqrt(view.totals.squares)
@@ -296,8 +297,9 @@ def may_be_other_inputs(view: View, model: Model, product: Array, wrong: Array) 
     """Return whether the wrong elements may come from inputs whose rounding differs slightly from that of a model.
 
     An example is quantisation with another scale. The errors against the product of the model must then be at most a
-    few times as large as the typical change that the model causes. If whole rows or whole columns are wrong, the errors
-    may also be as large as those of numbers that are rounded in the opposite direction.
+    few times as large as the typical change that the model causes. If the model rounds to one format, and whole rows or
+    whole columns are wrong, the errors may also be as large as those of numbers that are rounded in the opposite
+    direction.
     """
     totals = view.totals
     with np.errstate(all="ignore"):
@@ -389,9 +391,9 @@ def may_be_fixed_point(view: View, product: Array | None, output: Format) -> boo
 def are_multiples(view: View, wrong: Array) -> bool:
     """Return whether the wrong elements may be exact numbers that were rounded to multiples of a step.
 
-    The step is the largest power of two of which all numbers are multiples. Rounding errors of sums are also allowed.
-    An example is a result in a narrow format that is then multiplied by a power of two: its subnormal numbers become
-    normal numbers, but still have few digits.
+    The step is the largest power of two of which all numbers of the result are multiples. Rounding errors of sums are
+    also allowed. An example is a result in a narrow format that is then multiplied by a power of two: its subnormal
+    numbers become normal numbers, but still have few digits.
     """
     step = float(last_places(view.values[view.usable]).min(initial=np.inf))
     error = np.abs(view.totals.error(view.values)) - view.noise.limit(view.totals)

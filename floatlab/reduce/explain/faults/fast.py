@@ -74,7 +74,10 @@ _ALGORITHMS = (
 
 
 class FastProduct(Record):
-    """A fast algorithm that explains the errors of a result. If `is_sure`, no conventional product explains them."""
+    """A fast algorithm that explains the errors of a result.
+
+    If `is_sure`, the errors are far likelier with it than in a conventional or in another rearranged product.
+    """
 
     name: str
     is_sure: bool
@@ -86,7 +89,10 @@ class FastProduct(Record):
 
 
 def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
-    """Return the fast algorithm that explains all errors of a result, or None if none does."""
+    """Return the fast algorithm that explains all errors of a result, or None if none does.
+
+    Very large products, and results with fewer than four rows or columns, are not examined.
+    """
     (m, n), k = view.values.shape, x.shape[1]
     if min(m, n) < _LEAST or k < 2 or m * n * k > _WORK or not view.usable.all():
         return None

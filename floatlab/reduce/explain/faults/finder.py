@@ -120,9 +120,10 @@ class FaultFinder(ShiftFinder):
     def scattered(self, view: View, wrong: Array) -> Fault | None:
         """Return the wrong elements as a fault if they are less than 40 % of all elements; otherwise None.
 
-        The limit is 75 % if all wrong elements are zero, as in a masked product. In this case, the largest exact value
-        of the wrong elements must exceed the median exact value of the right elements. The other elements must have
-        only rounding errors.
+        If all wrong elements are zero, there may be more of them: any number if the zeros form rectangles, and less
+        than three quarters of all elements if they do not, as in a masked product. Without rectangles, the largest
+        exact value of the wrong elements must exceed the median exact value of the right elements. The other elements
+        must have only rounding errors.
         """
         right, z = view.right(wrong), view.fit().z
         if not wrong.any():

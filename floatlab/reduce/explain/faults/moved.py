@@ -18,8 +18,8 @@ _BITS = 20.0  # a number shows where it belongs if it is at least 2**20 times as
 def show_sources(problem: ProductProblem, moved: Array, limits: Array) -> bool:
     """Return whether moved rows or columns hold enough precise numbers to show where each of them belongs.
 
-    `moved` holds the numbers of these rows or columns, and `limits` their error limits. Equal numbers count as one, and
-    numbers of few digits may agree by chance.
+    `moved` holds the numbers of these rows or columns, and `limits` their error limits. Equal numbers count as one. If
+    an input has only numbers of few digits, return False, because such numbers may agree by chance.
     """
     if have_few_digits(problem.x) or have_few_digits(problem.y):
         return False
@@ -31,8 +31,8 @@ def are_surely_moved(problem: ProductProblem, view: View, moved: Fault, wrong: A
     """Return whether it is unlikely that moved rows or columns agree with the product by chance.
 
     The source of each moved row was chosen from all rows. Each moved row therefore needs separate evidence, unless all
-    rows are rotated or in reverse order. A moved row must also agree with only one row of the product. The same applies
-    to columns.
+    moved rows are shifted by the same distance, or are in reverse order. A moved row must also agree with only one row
+    of the product. The same applies to columns.
     """
     error, room, _ = view.errors()
     axis = int(moved.name == "columns-moved")

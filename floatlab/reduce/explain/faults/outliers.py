@@ -95,10 +95,11 @@ def _times_usual(
 
 
 def outlying_lines(problem: ProductProblem, sides: tuple[Side, Side], i: int) -> tuple[DiagnosedCause, bool] | None:
-    """Return, as a cause, the rows or columns with far larger errors than all other rows or columns; otherwise None.
+    """Return, as a cause, the rows or columns whose median errors are far larger than usual; otherwise None.
 
-    No simulated order of addition causes such errors. The cause comes with a second value, which is True if these rows
-    or columns are certainly wrong. Every single error is assumed to be within the rounding error bound.
+    The usual error is the median of the result, and that of the same row or column in the other result. No simulated
+    order of addition causes such errors. The cause comes with a second value, which is True if these rows or columns
+    are certainly wrong. Every single error is assumed to be within the rounding error bound.
     """
     accumulator = own_accumulator(sides[i].rounded_to)
     sigma = problem.noise(accumulator).sigma(problem.totals)
@@ -157,8 +158,8 @@ def few_wrong(
 def are_rough(problem: ProductProblem, side: Side) -> float:
     """Return the ratio of a result's typical error to the largest typical error of the simulated orders.
 
-    The typical error is the median or the root mean square, whichever gives the smaller ratio. Return 0 if the ratio
-    is not significantly larger than 1.
+    The typical error is the median or the root mean square, whichever gives the smaller ratio. Return 0 if the ratio is
+    not significantly larger than 1, or if there are fewer than 16 usable elements.
     """
     accumulator = own_accumulator(side.rounded_to)
     rows, columns = np.nonzero(side.finite & problem.known & (problem.totals.size > 0))
@@ -196,9 +197,9 @@ def are_lone(differing: Array) -> bool:
 def are_isolated(differing: Array, chance: float) -> bool:
     """Return whether only one to three elements differ, although another order would change more elements.
 
-    The elements must be in different rows and columns. A tile at the edge that contains all of them also contains the
-    rectangle from their first row and column to the last row and column of the result. Another order would change more
-    elements of this rectangle. `chance` is the share of elements that another order changes.
+    The elements must be in different rows and columns. If they are in one tile at the lower right corner of the result,
+    this tile contains all elements from their first row and their first column on. Another order in this tile would
+    change more of its elements. `chance` is the share of elements that another order changes.
     """
     rows, columns = np.nonzero(differing)
     if not 0 < rows.size <= LONE or min(len(set(rows.tolist())), len(set(columns.tolist()))) < rows.size:

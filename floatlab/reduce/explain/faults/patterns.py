@@ -86,7 +86,7 @@ def least_shown(views: Sequence[View]) -> Evidence:
 
 
 class Drift(Record):
-    """The mean errors of a result in three fits: a bias of each column, a bias of each row, and one factor.
+    """Three fits of the errors of a result: by a bias of each column, by a bias of each row, and by one factor.
 
     `means` holds the fitted biases, and the fitted factor is 1 + `factor`. `bias` (for columns and for rows) and
     `scale` (for the factor) say how significant the fits are, in standard deviations. `residuals` holds the mean square
@@ -149,9 +149,9 @@ def different_along(numbers: Array, axis: int) -> Array:
 def _spread(error: Array, weight: Array) -> float:
     """Return the weighted mean square error, without the largest errors, which may be faults.
 
-    The result is the larger of two estimates. The first is the mean square of normally distributed errors whose
-    weighted squares have the same median. This estimate is too small if half of the sums are exact. The second is the
-    mean of the squares without the largest 2 %.
+    The result is the larger of two estimates. The first is the median of the weighted squares, divided by 0.4549: the
+    mean of the squares if the errors are normally distributed. It is too small if half of the sums are exact. The
+    second is the mean of the squares without the largest 2 %.
     """
     squares = np.sort((error * error * weight)[weight > 0])
     usual = squares[: squares.size - int(_OUTLYING * squares.size)]
@@ -159,7 +159,7 @@ def _spread(error: Array, weight: Array) -> float:
 
 
 def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str, bool] | None:
-    """Return a fault that only the mean errors of the first result show, or None.
+    """Return a bias or factor that is significant in the first result, and far more so than in the second; else None.
 
     The fault is given as a tuple: its name, its evidence, and whether it is certain.
     """
@@ -238,7 +238,7 @@ def is_apart(one: SampledModel) -> bool:
 def is_function_of_product(view: View) -> bool:
     """Return whether the result is a nonlinear function of the product: one function for all rows, or one for each.
 
-    Sorted by the product, neighbouring values differ little, although the values are far from the best straight line.
+    If the values are sorted by the product, neighbours differ little, but the values are far from a straight line.
     """
     product = view.totals.product
     if not view.usable.all() or not np.isfinite(product).all() or is_flat(product):
@@ -279,7 +279,7 @@ def are_among_others(view: View, wrong: Array) -> bool:
 def are_live(view: View) -> Array:
     """Return the mask of the usable elements that show anything about a computation.
 
-    In all other elements, the inputs add nothing to a given bias or to zero, so every computation gives these elements.
+    In other usable elements, the products are 0 or negligible, so every computation gives the given bias (or 0).
     """
     size, given = view.totals.size, 0.0 if view.bias is None else view.bias
     live: Array = view.usable & ((size > np.abs(given) * (1 + _EQUAL)) | (view.values != given))
@@ -385,10 +385,10 @@ def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
 
 
 def _predicts_means(view: View, product: Array, drift: Drift, axis: int) -> bool:
-    """Return whether a model gives the different mean errors of many columns (axis 0) or rows (axis 1).
+    """Return whether a model explains why the mean errors of columns (axis 0) or of rows (axis 1) differ.
 
     A bias has one free number per column or row to fit these mean errors, but the model has no free numbers. So the
-    model is likelier than a bias.
+    model is likelier than a bias. Fewer than eight columns or rows are no evidence.
     """
     means = drift.means[axis]
     if means.size < _FEW:

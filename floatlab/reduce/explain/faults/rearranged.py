@@ -54,7 +54,8 @@ def rearranged_odds(view: View, wrong: Array, x: Array, y: Array) -> float:
     """Return how much likelier a rearranged product is than conventional sums with wrong elements.
 
     The result is the logarithm of the likelihood ratio of these two explanations of all errors. It is −∞ if the errors
-    exclude a rearranged product. A rearranged product is possible above `POSSIBLE`, and certain above `CERTAIN`.
+    exclude a rearranged product, or if no element is wrong. A rearranged product is possible above `POSSIBLE`, and
+    certain above `CERTAIN`.
 
     >>> from floatlab.reduce.explain.noise import multiply_exactly, noise_of
     >>> from floatlab.formats import parse_format

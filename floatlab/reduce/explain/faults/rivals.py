@@ -69,7 +69,9 @@ def is_like_sums(problem: ProductProblem, side: Side, format: Format) -> bool:
     """Return whether a result, plotted against the exact product, has the slope of sums in a narrow format.
 
     The error bound of these sums is too large to exclude other causes. The slope of such sums is about 1, or less if
-    serial sums stop growing. A function of the product, such as tanh, has an even smaller slope.
+    serial sums stop growing. A function of the product, such as tanh, has an even smaller slope. Return False for sums
+    of at most eight terms, which are replayed elsewhere. Also return False if the result has fewer fraction bits than
+    such sums, or mean errors that such sums do not have.
     """
     rows, columns, total = sums_in(problem, format)
     index = np.ix_(rows, columns)

@@ -209,9 +209,9 @@ def _are_running_sums(view: View, shift: Array, axis: int) -> bool:
 def _sigma(view: View, row: Array, y: Array) -> Array:
     """Return the expected root mean square error of the product of a row of x and the columns of y.
 
-    Column j of `row` is the row of x that is multiplied by column j of y. An algorithm may rotate the factors. This
-    spreads large numbers over all terms. Therefore Σ(x·y)² is assumed to be at least Σx²·Σy²/n, where n is the number
-    of terms.
+    Column j of `row` is the row of x that is multiplied by column j of y. An algorithm may multiply both factors by an
+    orthogonal matrix. This spreads large numbers over all terms. Therefore Σ(x·y)² is assumed to be at least Σx²·Σy²/n,
+    where n is the number of terms.
     """
     terms, n = row * y, len(y)
     even = (row * row).sum(axis=0) * (y * y).sum(axis=0) / n
@@ -240,6 +240,7 @@ def fits_any_change(problem: ProductProblem, factor: float | Array, axis: int | 
     The factor may be one number or one per line. A bias has one number per column (axis 0) or per row (axis 1). If all
     rows of x are alike, every change of y looks like such a factor or bias. Rows of x are left out of this comparison
     if most elements in their rows of the result are not `right`. The same applies to changes of x and the columns of y.
+    Also return True if rounded inputs may have the effect of the factor.
     """
     kept = [right.mean(axis=1) > 0.5, right.mean(axis=0) > 0.5]
     if axis in (0, 1) and fits_any_line(problem, axis, kept):
@@ -255,8 +256,8 @@ def fits_any_change(problem: ProductProblem, factor: float | Array, axis: int | 
 def may_be_rounded_inputs(problem: ProductProblem, off: float) -> bool:
     """Return whether rounding the inputs may have the effect of one factor, 1 + `off`.
 
-    This is the case if an input has only a few magnitudes, which are small multiples of the smallest one, or if both
-    inputs have rank one.
+    |`off`| must be at most 1/8, and one of two conditions must hold. Either an input has only a few magnitudes, which
+    are small multiples of the smallest one, or both inputs have rank one.
     """
     if abs(off) > _FEW_BITS:
         return False
@@ -266,7 +267,9 @@ def may_be_rounded_inputs(problem: ProductProblem, off: float) -> bool:
 
 
 def _most_steps(numbers: Array) -> float:
-    """Return the largest magnitude as a multiple of the smallest one; ∞ if some others are no multiples or are many.
+    """Return the largest magnitude as a multiple of the smallest one, or ∞.
+
+    Return ∞ if another magnitude is no multiple of the smallest one, or if there are more than four magnitudes.
 
     >>> _most_steps(np.array([0.1, -0.2, 0.0, 0.7])), _most_steps(np.array([0.1, 0.25]))
     (7.0, inf)

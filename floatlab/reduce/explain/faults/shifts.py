@@ -131,7 +131,10 @@ class ShiftFinder:
         return min(found, key=lambda each: each.left) if found else None
 
     def _is_hidden(self, view: View, error: Array, axis: int) -> bool:
-        """Return whether rounding to a narrow output format may hide a bias, so that no mean error is significant."""
+        """Return whether the errors give no evidence of a bias because the output format is narrow.
+
+        This is the case if few errors exceed one ulp, and if the signs of the errors are as balanced as without a bias.
+        """
         if not isinstance(view.half, np.ndarray):
             return False
         if share_of((np.abs(error) > 2 * view.half)[view.usable]) > _VISIBLE:
@@ -145,7 +148,8 @@ class ShiftFinder:
     def scale(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
         """Return the fault if one factor of all elements explains all errors, or else None.
 
-        The name of the fault is empty if sums that are rounded toward zero also explain the errors.
+        The name of the fault is empty if sums that are rounded toward zero, or truncated inputs, may also explain the
+        errors.
         """
         exact = view.totals.product if product is None else product
         if is_flat(np.abs(exact)):
@@ -194,8 +198,9 @@ class ShiftFinder:
         """Return the faults if a factor, a bias or both explain all errors, except those of some wrong elements.
 
         `view` has the error bounds of the usual accumulator, and the views in `narrow` have the larger error bounds of
-        sums in narrower formats. A factor or bias is rejected if the error of a wrong element is within these larger
-        bounds. Return None if no factor or bias is left.
+        sums in narrower formats. If the error of a wrong element is within these larger bounds, sums in a narrower
+        format may explain it. A factor or bias is then accepted only if the evidence for it is a proof (at least
+        `PROVED` bits, and the wrong elements form a place). Return None if no factor or bias is accepted.
         """
         if self._needs_no_shift(view):
             return None
@@ -322,8 +327,9 @@ class ShiftFinder:
     def _may_be_cut(self, view: View, shift: Array, is_likely: bool = False) -> bool:
         """Return whether a shift may be due to truncated inputs. If so, this cause is stored in `rival`.
 
-        Programs that compute binary64 products from slices of digits truncate inputs. For narrower formats, `is_likely`
-        says whether the errors look like those of truncated inputs: a bias or scattered errors, but no factor.
+        Programs that compute binary64 products from slices of digits truncate inputs. So results that are more precise
+        than binary32 are always examined. Others are examined only if `is_likely` is true: for a bias, or for a result
+        with wrong elements, but not for a factor alone.
         """
         is_likely = is_likely or view.format.precision > SINGLE.precision
         is_cut = is_likely and self.rivals.are_inputs_cut(shift)
@@ -331,7 +337,11 @@ class ShiftFinder:
         return is_cut
 
     def _needs_no_model(self, view: View, product: Array | None) -> bool:
-        """Return whether `product` comes from a model, but directed rounding alone explains the errors."""
+        """Return whether the errors need no model, although `product` is the product of a model of the inputs.
+
+        This is the case if all errors against the exact product are within the bound of sums that are rounded in one
+        direction. Return False if `product` is None.
+        """
         return product is not None and self._needs_no_shift(view)
 
     def _needs_no_shift(self, view: View) -> bool:

@@ -146,7 +146,10 @@ class SmallFaults:
         return None
 
     def _one_sided(self) -> Claim | None:
-        """Return an "unknown" claim if all differences have one sign, as after a factor or a bias; otherwise None."""
+        """Return an "unknown" claim if all differences have the same direction; otherwise None.
+
+        The directions are up, down, away from zero and toward zero. A factor or a bias causes such differences.
+        """
         count = int(self.differing.sum())
         if all(self.ways) or count < _FEWEST or self.differing.size - count < _EQUAL * count:
             return None
