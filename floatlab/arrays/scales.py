@@ -1,8 +1,8 @@
 """Splits arrays into blocks, computes the codes of their scales, and decodes these codes.
 
 A `BlockScales` is made once for a block format and a scale rule, and holds what depends only on these, such as tables
-that decode scales. For the rules `BY_EXPONENT`, it also holds a table of scales, indexed by the exponent field of amax
-(the largest magnitude of a block).
+that decode scales. For the rules in `BY_EXPONENT` (floor, even and ceil), it also holds a table of scales, indexed by
+the exponent field of amax (the largest magnitude of a block).
 """
 
 from __future__ import annotations
@@ -285,7 +285,7 @@ def recipe_of(format: BlockFormat | Recipe | str, block: int | None, scale: obje
     """Return a recipe, with block size `block` and scale rule `scale` if given.
 
     Raises FormatError for an unknown format, UnsupportedError for a recipe that arrays do not support, and ContextError
-    for an unknown rule, or if `format` already has a rule.
+    for an unknown rule, or if `format` already names another rule than `scale`.
     """
     recipe = parse_recipe(format)
     fmt = _checked(recipe.format)
@@ -336,7 +336,10 @@ def scales_for(fmt: BlockFormat, rule: ScaleRule | str | None) -> BlockScales:
 
 @lru_cache(maxsize=64)
 def multiplies_in_single(fmt: BlockFormat) -> bool:
-    """Return whether binary32 contains all elements and scales, and has enough digits for their exact products."""
+    """Return whether binary32 contains all elements and scales, and has enough digits for their exact products.
+
+    The result is False for formats with a tensor scale.
+    """
     parts = fmt.magnitudes, fmt.scale
     digits = sum(each.precision for each in parts)
     return fmt.tensor is None and digits <= SINGLE.precision and all(holds(SINGLE, each) for each in parts)

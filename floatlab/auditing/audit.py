@@ -1,4 +1,7 @@
-"""Checks a quantised checkpoint against its original. Without an original, finds only NaNs and bad or missing parts."""
+"""Checks a quantised checkpoint against its original.
+
+Without an original, only NaNs, infinities, and bad or missing parts are found.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +39,15 @@ _CODES = 8  # bits; signed floats of this width or less count as codes
 
 
 class Audit(Record, Answering):
-    """The audit of a quantised checkpoint: an `AuditedTensor` for each quantised weight, the broken ones first.
+    """The audit of a quantised checkpoint: an `AuditedTensor` for each weight, the broken ones first.
 
-    `original` is the name of the original checkpoint; it is empty if none was given. Only quantised weights are
-    audited. The other tensors are counted by dtype. `unscaled` counts tensors of signed floats of 8 bits or less: these
-    are probably codes whose scales are missing. `unchecked` counts the rest. `missing` has the tensors of the original
-    that the checkpoint lacks. A missing weight counts as broken if the checkpoint has other tensors of its layer.
-    `unchecked`, `missing` and `unscaled` are empty if weights were chosen by a glob (`only`).
+    `original` is the name of the original checkpoint; it is empty if none was given. Of the tensors in the checkpoint,
+    only quantised weights are audited. The others are counted by dtype. `unscaled` counts tensors of signed floats of 8
+    bits or less: these are probably codes whose scales are missing. `unchecked` counts the rest. `missing` has the
+    tensors of the original that the checkpoint lacks. Two kinds of missing tensors also get an `AuditedTensor`, with
+    the verdict broken: weights of a layer of which the checkpoint has other weights, and nonzero biases of quantised
+    weights. `unchecked`, `missing` and `unscaled` are empty if weights were chosen by a glob (`only`). Without an
+    original, `missing` is empty.
     """
 
     _ASKS = ".is_sound"
@@ -123,7 +128,7 @@ def audit(
     to
         Recipes, such as "mxfp4,nvfp4": each tensor is rounded by each of them, and the errors are measured.
     **options
-        With `to`: `min_sqnr`, `activations`, `overflow`, `executor` and `resume`, as in `audit_recipes`.
+        With `to`: `min_sqnr`, `activations`, `overflow`, `executor`, `resume` and `notice`, as in `audit_recipes`.
 
     Returns
     -------

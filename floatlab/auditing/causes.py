@@ -55,7 +55,7 @@ class ComparedWeight(Individual):
     """A weight and its original `x`, with its errors (`fidelity`).
 
     `bits` is the size of a code. `agreement` compares the codes with the original; it is None if `grid_of` does not
-    know the numbers that the codes stand for.
+    know the numbers that the codes stand for, or if the original has no finite number.
     """
 
     read: QuantizedCheckpoint
@@ -90,7 +90,7 @@ class ComparedWeight(Individual):
             return is_refitted(q, self.x, grid, size, most) or is_fed_back_by_columns(q, self.x, grid)
 
     def _rounding_of_scales(self) -> float:
-        """Return the largest relative change of a scale when it is rounded to the type in which it is stored."""
+        """Return the largest relative change of a scale by rounding to its stored type; 0 if the type has many bits."""
         tensors = self.read.checkpoint.tensors
         if has_rounded_scales(self.weight):
             return inf  # double quantisation rounds small scales coarsely
@@ -237,8 +237,8 @@ def lines_cause(found: ComparedWeight) -> WeightCause | None:
 def small_cause(found: ComparedWeight) -> WeightCause | None:
     """Return a mistake in the weight, or None if none is found.
 
-    After the mistake has been corrected, nearly every code is the one nearest to its original number. Such a mistake
-    may change codes by only one step, so that the error is small.
+    A mistake may change codes by only one step, so that the error is small. Such a mistake is returned only if its
+    correction removes most of the error, or makes nearly every code the one nearest to its original number.
     """
     if found.agreement is None or found.agreement.share(found.agreement.nearest) >= _ROUNDED:
         return None
@@ -283,7 +283,7 @@ def _one_factor(found: ComparedWeight) -> WeightCause | None:
 
 
 def repaired(found: ComparedWeight) -> WeightCause | None:
-    """Return the mistake whose correction makes the weight fit its original best; None if no correction does.
+    """Return the mistake whose correction makes the weight fit its original best; None if no correction makes it fit.
 
     If the error is small, the correction must also remove most of the error, or make nearly every code the one nearest
     to its original number.
@@ -309,7 +309,10 @@ def repaired(found: ComparedWeight) -> WeightCause | None:
 
 
 def _zero_step(found: ComparedWeight) -> int:
-    """Return by how much to increase the zero points: the median of error / scale, or 0 if this median is not known."""
+    """Return by how much to increase the zero points: the median of error / scale.
+
+    The result is 0 if there are no zero points, or if the median is unknown or implausibly large.
+    """
     if not any(name.endswith(("qzeros", "zero_point")) for name in found.weight.parts):
         return 0
     grid = grid_of(found.read.parts, found.weight)

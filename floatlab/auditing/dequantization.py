@@ -48,7 +48,8 @@ class Dequantization(Record, Drawn):
     """A quantised checkpoint that was written as numbers of `format`.
 
     `weights` has the quantised weights. `unchanged` has the names of tensors that were copied. `left_out` has the names
-    of stored parts of quantised weights (codes, scales) that the written file does not have.
+    of stored parts of quantised weights (codes, scales) that the written file does not have. `bytes` is the size of
+    this file.
     """
 
     source: str

@@ -48,7 +48,7 @@ class AuditedTensor(Record):
     `verdict` is sound, broken or cannot tell. `fidelity` has the errors relative to the original, or None if the weight
     was not compared. `largest` is the largest finite magnitude of the weight's numbers, or None if they were not read.
     `original` names the tensors with which the weight was compared, and says how they were found. This text is empty if
-    the original has the same name as the weight.
+    there is no original, or if the original has the name and the shape of the weight.
     """
 
     name: str
@@ -203,8 +203,9 @@ def _compare_with_original(
 def _by_codes(found: ComparedWeight) -> _Opinion | None:
     """Return what the codes of a weight show, or None if the codes do not decide the verdict.
 
-    A weight is sound if rounding the original with the stored scales gives its codes. A weight is broken if almost
-    nothing of the original is left.
+    A weight is broken if some of its rows or blocks do not fit the original, or if a mistake is found. Otherwise, it is
+    sound if rounding the original with the stored scales gives its codes. If these scales clip many numbers, or turn
+    nearly all of them into 0, the verdict is "cannot tell".
     """
     fidelity, agreed = found.fidelity, found.agreement
     if agreed is None or fidelity.nans or (fidelity.fits and has_rounded_scales(found.weight)):

@@ -124,7 +124,7 @@ def _exchanged(checkpoint: QuantizedCheckpoint, weight: Weight, stored: StoredTe
 
 
 def similar_weights(checkpoint: QuantizedCheckpoint, weight: Weight) -> list[Weight]:
-    """Return the other weights of the same shape and convention. Weights with similar names come first."""
+    """Return at most 32 other weights of the same shape and convention, those with the most similar names first."""
     found = [
         each
         for each in checkpoint.weights.values()

@@ -137,7 +137,7 @@ class StoredParts:
 
 
 def shape_error(tensor: StoredTensor, expected: str, owner: str) -> FileFormatError:
-    """Return the error for a scale whose shape does not fit the weight `owner`."""
+    """Return the error for a part, such as the scales, whose shape does not fit the weight `owner`."""
     shape = "×".join(map(str, tensor.shape)) or "one number"
     return FileFormatError(
         f"{quoted(tensor.name, _LONG)} has the shape {shape}, but {quoted(owner, _LONG)} needs {expected}"
@@ -145,13 +145,13 @@ def shape_error(tensor: StoredTensor, expected: str, owner: str) -> FileFormatEr
 
 
 def check_shape(tensor: StoredTensor, shape: Shape, owner: str) -> None:
-    """Raise FileFormatError if a scale does not have this shape."""
+    """Raise FileFormatError if a part of the weight `owner`, such as its scales, does not have this shape."""
     if tensor.shape != shape:
         raise shape_error(tensor, "×".join(map(str, shape)), owner)
 
 
 def zero_points(parts: StoredParts, stem: str, owner: str, sizes: tuple[int, int, int]) -> StoredTensor | None:
-    """Return the tensor of the zero points of a weight, or None if the codes are symmetric.
+    """Return the tensor of the zero points of a weight, or None if there is none.
 
     `sizes` has three numbers: the bits of a code, the elements of a group, and the elements of a row. Raises
     FileFormatError if the zero points are missing although the configuration says that the codes are not

@@ -28,7 +28,7 @@ _BEYOND = 128.0  # the exponent of ∞, as `arith.blocks.formulas` defines it
 
 @lru_cache(maxsize=64)
 def word_of(working: Format) -> DType:
-    """Return the dtype of the arrays in which formulas with the working precision `working` are computed.
+    """Return the dtype of the arrays in which formulas with the working format `working` are computed.
 
     >>> from floatlab import parse_format
     >>> word_of(parse_format("bf16"))
@@ -40,8 +40,8 @@ def word_of(working: Format) -> DType:
 def evaluate(formula: Formula, known: Mapping[str, Array], working: Format) -> Array:
     """Return the values of a formula; each operation is rounded to `working`.
 
-    Operations inside `fp32(…)` or `fp64(…)` are rounded to fp32 or fp64 instead. Functions that choose between their
-    arguments (min, max, less …) do not round.
+    `known` has the values of the variables. Operations inside `fp32(…)` or `fp64(…)` are rounded to fp32 or fp64
+    instead. Functions that choose between their arguments (min, max, less …) do not round.
 
     >>> from floatlab import parse_format
     >>> from floatlab.formats.formulas import parse_formula
@@ -65,7 +65,7 @@ def evaluate(formula: Formula, known: Mapping[str, Array], working: Format) -> A
 
 
 def round_to(values: Array, working: Format) -> Array:
-    """Return float32 or float64 values, rounded to nearest in a working precision."""
+    """Round values to nearest in a working format; the result is float64 for binary64, otherwise float32."""
     if _is_single(working) or working == DOUBLE:
         return np.asarray(values, word_of(working))
     rounded: Array = round_array(np.asarray(values, np.float64), working, threads=1)

@@ -54,9 +54,9 @@ class FormulaLane:
         """Return codes of scales and of elements, the scale of the tensor (or of each row), and the groups' exponents.
 
         A group is a part of a block that has its own exponent, 0 or 1, as in HiF4. If the format has a tensor scale for
-        each row of the original array, `rows` has, for each block, the number of the row in which the block lies.
-        `width` is the number of columns of a block. `given` is the caller's tensor scale; it is None if the caller gave
-        none.
+        each row of the original array, `rows` has, for each block, the number of the row in which the block lies. A
+        block is a rectangle of that array; `width` is the number of its columns. `given` is the caller's tensor scale;
+        it is None if the caller gave none.
         """
         amax = np.abs(blocks).max(axis=1, keepdims=True, initial=0)
         known: dict[str, Array] = {**self.constants, "amax": amax, "x": blocks, "tensor": np.ones((1, 1), np.float32)}
@@ -136,9 +136,9 @@ class FormulaLane:
         return scales, codes, formulas.evaluate(parse_formula(self.rule.choice.error), known, self.working)
 
     def _codes(self, known: dict[str, Array]) -> tuple[Array, Array]:
-        """Return the codes of the elements, and the values of these codes.
+        """Return the codes of the elements, and their values; if codes wrap around, the values before wrapping.
 
-        If the rule does not choose between scales, the values are not needed; the original elements are then returned
+        Only rules that choose between scales need the values. For other rules, the original elements are returned
         instead of the values.
         """
         if self.rule.rounding == "closest":

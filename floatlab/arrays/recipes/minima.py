@@ -29,7 +29,10 @@ _STEPS, _TOP = 20, np.float32(15)
 
 
 class ShiftedBlocks(NamedTuple):
-    """Decoded blocks, one per row, and their stored scales, factors and minima: value = element × factor + minimum."""
+    """Decoded blocks, one per row, with their scales, factors and minima: value = element × factor + minimum.
+
+    A factor is the stored scale of the block, times the scale of its superblock if there is one.
+    """
 
     values: Array
     scales: Array
@@ -217,8 +220,8 @@ def _elements(x: Array, count: np.float32, low: Array, high: Array) -> tuple[Arr
 def _fit(x: Array, weights: Array, q: Array) -> tuple[Array, tuple[Array, Array]]:
     """Fit the scale and the minimum of each block, so that scale · `q` + minimum is close to `x`.
 
-    The fit minimises the weighted sum of squares. Return a mask of the blocks that have a fit, and the pair (scales,
-    minima).
+    The fit minimises the weighted sum of squares; the minimum must not be positive. Return a mask of the blocks that
+    have a fit, and the pair (scales, minima).
     """
     w, wx, wq = _sum(weights), _sum(weights * x), weights * q
     of_q, of_qq, of_qx = _sum(wq), _sum(wq * q), _sum(wq * x)

@@ -14,8 +14,9 @@ from floatlab.formats.blocks import BlockFormat
 class Tiling:
     """The blocks of an array, each as one row of a matrix; shorter blocks at the ends are padded with zeros.
 
-    The axis of the blocks is first moved to the end; blocks of several rows extend over the last two axes.
-    `scales_shape` is the shape of an array with one number per block.
+    The axis of the blocks is first moved to the end; blocks of several rows extend over the last two axes. If the
+    format is `flat`, the axis has no effect: the flattened array is cut. `scales_shape` is the shape of an array with
+    one number per block.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> tiling = Tiling((2, 3), parse_recipe("e4m3/2x2").format)

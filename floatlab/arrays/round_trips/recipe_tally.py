@@ -38,7 +38,8 @@ class Limits(Individual):
 def limits_of(element: Format | Integers) -> Limits:
     """Return the limits of an element format.
 
-    In fixed-point formats and formats given by a table, no number counts as subnormal.
+    In fixed-point formats, formats given by a table and formats without subnormal numbers, `smallest` is 0: no number
+    counts as subnormal.
 
     >>> from floatlab.formats import parse_format
     >>> found = limits_of(parse_format("e4m3"))
@@ -59,8 +60,8 @@ def limits_of(element: Format | Integers) -> Limits:
 def tally_of(trip: RoundTrip, recipe: Recipe, first: int = 0, row_length: int | None = None) -> Tally:
     """Return the tally of a round trip.
 
-    If the matrix is a part of an array, `first` is the linear index of its first element in the array, and `row_length`
-    is the length of the array's rows.
+    If the matrix of the round trip is a part of an array, `first` is the linear index of its first element in the
+    array, and `row_length` is the length of the array's rows.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> recipe = parse_recipe("mxfp4")

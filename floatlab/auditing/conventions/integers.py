@@ -126,7 +126,8 @@ def _of_groups(source: ArraySource, shape: tuple[int, int], size: int, group_of:
 def _shape_and_bits(parts: StoredParts, weight: StoredTensor, said: StoredTensor) -> tuple[tuple[int, int], int]:
     """Return the shape that `weight_shape` holds, and the bits of a code.
 
-    The bits follow from the number of words in a row. Raises FileFormatError if no usual width fits.
+    The bits follow from the number of words in a row and, if it names widths, from the configuration. Raises
+    FileFormatError if no usual width fits.
     """
     check_shape(said, (2,), weight.name)
     with said.open() as source:

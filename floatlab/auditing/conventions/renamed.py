@@ -50,7 +50,11 @@ def _scaled(
 
 
 def _last(weight: StoredTensor, scale: StoredTensor) -> str:
-    """Return the end of a scale's name, which follows either the name of the codes or the last dot."""
+    """Return the last part of a scale's name.
+
+    If the name begins with the name of the codes and `_`, this is what follows them. Otherwise, it is what follows the
+    last dot.
+    """
     return scale.name.removeprefix(f"{weight.name}_").rpartition(".")[2]
 
 

@@ -54,7 +54,7 @@ _ACTIVATIONS = (
 
 
 def activations(parts: StoredParts, stem: str) -> tuple[str, ...]:
-    """Return the names of a layer's tensors that do not belong to its weight, such as the scales of activations."""
+    """Return the names of tensors beside a weight that do not change its numbers, such as the scales of activations."""
     return parts.present(*(f"{stem}.{name}" for name in _ACTIVATIONS))
 
 
@@ -236,7 +236,8 @@ def multiplied(
     """Return a weight whose numbers are codes × scales, or (codes − zero points) × scales.
 
     `block` has the numbers of rows and columns of a block with one scale. `methods` are the names of the convention in
-    configuration files. `extra` has the names of further tensors that belong to the weight.
+    configuration files. `extra` has the names of further tensors that are stored beside the weight but do not change
+    its numbers, as from `activations`.
     """
     shape = weight.shape
 

@@ -2,8 +2,8 @@
 
 Three searches follow each other: for a tensor of the same name, for names of known conventions, and for tensors with
 similar content. If a convention allows several arrangements, such as transposed experts or rows permuted for rope, the
-one most similar to the weight is taken. If a convention allows only one arrangement, a weight whose rows are in another
-order is broken.
+one most similar to the weight is taken. If a convention allows only one arrangement, the original is taken in this
+arrangement. A weight whose rows are in another order then differs from its original, and counts as wrong.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class Originals:
     def _views(self, name: str, length: int) -> Iterator[tuple[str, Shape, Callable[[], ArraySource]]]:
         """Yield the tensor unchanged, and then transposed.
 
-        A form of the tensor is left out unless its rows have `length` elements.
+        One of these forms is left out unless its rows have `length` elements. The second is also left out if its
+        matrices are too large to transpose.
 
         Each item has words for the arrangement, the shape, and a function that opens the tensor.
         """
@@ -227,7 +228,7 @@ class Originals:
         return name if name is not None and self.shapes[name] == weight.shape else None
 
     def dropped_biases(self, weights: list[str], stored: list[str]) -> list[str]:
-        """Return the names of the original's biases that belong to these weights, but are missing in `stored`.
+        """Return the names of the original's biases whose weights are in `weights`, but which are missing in `stored`.
 
         `stored` has the names of all tensors of the checkpoint. Biases of zeros are skipped, because a checkpoint may
         omit them. Biases that are too long to be read at once are skipped, too.

@@ -83,7 +83,7 @@ def canonical(name: str) -> str:
 
 
 def permutes_rope(name: str) -> bool:
-    """Return whether a name is from llama.cpp or Llama, which order the rows of q and k differently from transformers.
+    """Return whether a name is that of q or k in llama.cpp or Llama, whose rows have another order in transformers.
 
     Rotary position embeddings (rope) rotate pairs of rows of a head. In llama.cpp and Llama, these are neighbouring
     rows; in transformers, they are half a head apart.

@@ -103,7 +103,7 @@ def candidates(formats: Iterable[str], arrangement: Arrangement, own: str) -> It
 
 # Recipes as PyTorch computes them on CUDA.
 
-# PyTorch multiplies by the reciprocal of a divisor on the CPU (aten/src/ATen/native/cuda/BinaryDivTrueKernel.cu).
+# If a divisor is a number on the CPU, PyTorch multiplies by its reciprocal (ATen/native/cuda/BinaryDivTrueKernel.cu).
 _IN_TORCH = ("torchao", "modelopt", "ct", "deepseek", "deepgemm")
 _FAMILIES = ("fp32", "nvfp4")
 _CONSTANTS = frozenset({"largest", "top"})
@@ -188,7 +188,10 @@ def scale_variations(candidate: RecipeCandidate, kind: str = "") -> Iterator[Rec
 
 
 def element_variations(candidate: RecipeCandidate) -> Iterator[RecipeCandidate]:
-    """Yield copies of the candidate with another rounding of elements, another formula for x / scale, or both."""
+    """Yield copies of the candidate with another rounding of elements, another formula for x / scale, or both.
+
+    In one further copy, elements beyond the largest number of their format wrap around.
+    """
     rule = candidate.recipe.rule
     *lines, last = rule.steps()
     uses_tensor = any(line.name == "tensor" for line in lines)

@@ -175,8 +175,9 @@ def _scale_number(arrangement: Arrangement, at: int, shape: Shape) -> int:
 def derived(candidate: RecipeCandidate, part: Part, at: int, survey: Survey) -> DerivedElement:
     """Return how a candidate computes the element with this index in a part.
 
-    Only this element and the largest element of its block are used, since the scale depends on no other elements. If
-    the rule chooses between scales, or searches for them, the whole block is used.
+    Scales depend only on the largest elements. Therefore, only these elements are used: this one, the largest of its
+    block and, if there is a scale of the tensor, the largest of the tensor. If the rule chooses between scales, or
+    searches for them, the whole block is used.
     """
     flat = part.codes.reshape(-1)
     places = _block_with(candidate.arrangement, at, part.codes.shape)

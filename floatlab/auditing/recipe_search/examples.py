@@ -28,7 +28,7 @@ PROBES = _ROWS * _COLUMNS * 3
 
 
 def example(one: RecipeCandidate, other: RecipeCandidate, own: Format) -> TellingElement | None:
-    """Return a number of `_probe` that two candidates quantise differently; None if there is no such number."""
+    """Return the record of a number of `_probe` that two candidates quantise differently; None if there is none."""
     for kind in range(3):
         codes = _probe(kind, own)
         shape = codes.shape

@@ -75,7 +75,11 @@ class Agreement(Record):
 
     @property
     def rank(self) -> tuple[float, float, bool]:
-        """A sort key, larger for better trials: the shares of equal codes and of equal scales, and `tensor_fits`."""
+        """A sort key, larger for better trials.
+
+        It has three parts: the share of equal codes plus the share of equal scales, the share of equal codes, and
+        `tensor_fits`.
+        """
         scales = self.scales / self.scales_tried if self.scales_tried else 1.0
         codes = self.codes / self.codes_tried if self.codes_tried else 1.0
         return codes + scales, codes, self.tensor_fits
@@ -149,7 +153,10 @@ def codes_of(source: ArraySource, first: int, count: int) -> Array:
 
 
 def parts(evidence: Evidence, arrangement: Arrangement, sampled: bool = False) -> Iterator[Part]:
-    """Yield the parts of the tensor, or a sample of them; each part has whole blocks of this arrangement."""
+    """Yield the parts of the tensor, or a sample of them.
+
+    A part has whole blocks of this arrangement, unless blocks extend along the whole first axis.
+    """
     shape = evidence.shape
     inner = prod(shape[1:])
     if evidence.is_small:
@@ -322,8 +329,8 @@ def unlikeness(trial: Trial, part: Part, survey: Survey) -> float | None:
     """Return how much the stored codes of a part differ from the original: the median relative error of its blocks.
 
     The codes of each block are scaled so that the largest number of the block agrees with the original's largest
-    number. The error is below 0.4 for most data if element format and layout are right. Returns ∞ for codes that the
-    format does not have, and None if the data are not sufficient.
+    number. The error is below 0.4 for most data if element format and layout are right. The result is ∞ for codes that
+    the format does not have. It is None for formats with minima, and if no block has finite, nonzero numbers.
     """
     arrangement, fmt = trial.candidate.arrangement, trial.candidate.recipe.format
     stored = trial.layout.read(part.first, part.codes.size)

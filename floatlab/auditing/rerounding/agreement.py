@@ -62,8 +62,9 @@ class CodeAgreement(Record):
 
     A block has 16 elements of a row. Of the `blocks`, `exact_blocks` have only nearest codes, and `bad_blocks` have far
     codes that cause a large error. `stray` counts far codes outside of bad blocks. `pushed_blocks` counts bad blocks
-    that error feedback may explain, because numbers are clipped or very small. `other_blocks` counts bad blocks that
-    hold multiples of the original, or unrelated numbers.
+    whose far codes may come from error feedback, which adds the error of an element to the next elements of its row.
+    These are blocks in rows in which clipping causes much of the error, and blocks that have only very small numbers.
+    `other_blocks` counts bad blocks that hold multiples of the original, or unrelated numbers.
 
     `deep` counts codes that are not far, but more than 0.75 steps from the original. `odd_blocks` counts blocks that
     are multiples of the original, and in which most codes are not nearest; `in_odd` counts these codes. `heavy_blocks`
@@ -123,7 +124,7 @@ class CodeAgreement(Record):
 
     @property
     def is_directed(self) -> bool:
-        """Whether the codes may come from directed or stochastic rounding with the stored scales."""
+        """Whether the codes may come from rounding with the stored scales: to nearest, directed or stochastic."""
         is_possible = self.belongs and self.nearest >= _ALL_NEXT * self.elements
         return is_possible and (self.is_nearest or self.deep >= _DEEP * (self.elements - self.nearest))
 
@@ -137,7 +138,8 @@ class CodeAgreement(Record):
     def is_fed_back(self) -> bool:
         """Whether errors may have been fed back, as in GPTQ.
 
-        This is possible if few codes are far, and if at least half of the blocks have a code that is not nearest.
+        This is possible if at least half of the codes are nearest, few codes are far, no row is bad, and at least half
+        of the blocks have a code that is not nearest.
         """
         is_rounded = self.share(self.nearest) >= _FED_BACK[0] and self.share(self.far) <= _FED_BACK[1]
         return is_rounded and not self.bad_rows and self.exact_blocks <= _FED_BACK[2] * self.blocks

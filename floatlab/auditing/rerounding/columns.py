@@ -83,7 +83,7 @@ def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> 
 
 
 def is_fed_back_by_columns(read: ArraySource, original: ArraySource, grid: CodeGrid) -> bool:
-    """Return whether a few columns have only the codes nearest to the original, but more columns than chance explains.
+    """Return whether some columns have only nearest codes: at most 30 % of the columns, but more than by chance.
 
     This is so after GPTQ, which rounds one column after the other, and adds the error of each column to the columns
     that follow. Only the columns that are rounded first get these nearest codes. By default, these are the leftmost

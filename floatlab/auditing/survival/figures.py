@@ -34,8 +34,9 @@ class RecipeFigures(Record):
     the largest error of the output. Both are None without samples of inputs. Elements that are lost, or that are not
     finite in the source, are left out of all errors and sums.
 
-    `verdict` is survives, damaged or overflows; `reason` says why. `expected` is the SQNR that the recipe reaches on
-    normally distributed numbers.
+    `scales` counts the stored scales of the blocks; it is None for recipes without scales. `verdict` is survives,
+    damaged or overflows; `reason` says why. `expected` is the SQNR that the recipe reaches on normally distributed
+    numbers.
     """
 
     recipe: str

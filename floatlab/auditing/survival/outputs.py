@@ -48,7 +48,7 @@ def output_errors(inputs: Array, weight: Array, rounded: Array) -> OutputErrors:
 
 
 def merged_outputs(parts: Iterable[OutputErrors | None]) -> OutputErrors | None:
-    """Add the errors of several parts of a layer. Return None if a part has no errors, or if there are no parts."""
+    """Add the errors of several parts of a layer. Return None if one of the parts is None, or if there are no parts."""
     found = list(parts)
     if not found or any(each is None for each in found):
         return None

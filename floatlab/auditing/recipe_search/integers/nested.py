@@ -17,8 +17,8 @@ _TIE = 1e-5  # quotients this close to a tie may be rounded to either side
 def nested_words(evidence: Evidence) -> list[str]:
     """Return a remark on quantised scales (bitsandbytes' double quantisation), if there are any.
 
-    The largest magnitude of a block, minus an offset, is stored as a code. The remark says how many of these codes are
-    nearest to the exact value.
+    The scale of a block, its largest magnitude, is stored as a code for (scale − offset) / factor. Each group of blocks
+    has its own factor. The remark says how many of these codes are the nearest ones.
     """
     nested, total = evidence.nested, prod(evidence.shape)
     if nested is None or total > MOST_AT_ONCE or total % len(nested.codes):

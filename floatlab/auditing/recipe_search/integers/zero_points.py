@@ -61,8 +61,9 @@ class _Groups(Individual):
 class _Rule(Individual):
     """A rule for scales, computed in one working precision.
 
-    `words` is the formula of the scales. `scale` has the scale of each row and group. `zero_of` is a function that
-    returns the zero points for an array of scales. `working` is the format to which each operation is rounded.
+    `words` is the formula of the scales, and `zero_words` is that of the zero points. `scale` has the scale of each row
+    and group. `zero_of` is a function that returns the zero points for an array of scales. `working` is the format to
+    which each operation is rounded.
     """
 
     words: str
