@@ -22,8 +22,8 @@ _bounds: list[str] = []  # empty if not confined; otherwise one item: the readab
 def confine(folder: str | None = None) -> None:
     """Confine this process permanently: it can read only files below `folder`, or no files if `folder` is None.
 
-    From then on, relative paths are relative to the folder. Raises OSError if the folder does not exist, and
-    RefusedError in a process that is already confined.
+    If a folder is given, it becomes the current folder. Raises OSError if the folder does not exist, and RefusedError
+    in a process that is already confined.
     """
     if _bounds:
         raise RefusedError("this process is confined already; its confinement cannot be changed")
@@ -42,8 +42,8 @@ def confined() -> bool:
 def admitted(path: str) -> str:
     """Return the path to open: `path` itself or, in a confined process, `path` with its symbolic links resolved.
 
-    Raises RefusedError if this process may not read the path, whether or not it exists. Raises ValueError if the path
-    is invalid.
+    Raises RefusedError if this process may not read the path, whether or not it exists. In a confined process, raises
+    ValueError if the path is invalid.
     """
     if not _bounds:
         return path

@@ -20,7 +20,7 @@ class TokenReader:
     """
 
     def __init__(self, text: str, pattern: str) -> None:
-        """Split the text into tokens; spaces separate them."""
+        """Split the text into tokens, which are the matches of the regular expression `pattern`; skip white space."""
         self.text = text
         found = re.finditer(rf"\s*({pattern})", text, re.DOTALL)
         self._tokens = [(each[1], each.start(1)) for each in found if not each[1].isspace()]

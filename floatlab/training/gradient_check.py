@@ -7,8 +7,8 @@ which the derivative of f changes noticeably.
 
 The function is evaluated in a format: its argument and the result of each of its operations are rounded, and
 `RoundedNumber` estimates the rounding error. With `round_all=False`, only its argument and its value are rounded. In
-this case, or whenever `roundings` is given, the rounding error is estimated as √roundings·u·|f|. `check_gradient`
-doubles the estimates of both errors. Even doubled, they are not proven bounds.
+this case, or whenever `roundings` is given, the rounding error is estimated as √roundings·u·|f|. These estimates are
+doubled, and `check_gradient` also doubles the truncation error. Even doubled, they are not proven bounds.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Point(Record):
 class StepSweep(Answering, Record):
     """The errors of one kind of difference quotient in one format, for many step sizes.
 
-    `advised` is the step that theory recommends: √u for forward differences, ∛u for central ones, times max(|x|, 1).
+    `advised` is the step that theory recommends: max(|x|, 1), times √u for forward differences or ∛u for central ones.
     """
 
     way: str
@@ -140,7 +140,7 @@ def _way(way: str) -> str:
 
 @in_default_mode
 def advised_step(format: Format | str, way: str = "central", size: float = 1.0) -> float:
-    """Return the step that theory recommends: √u for forward differences, ∛u for central ones, times max(size, 1).
+    """Return the step that theory recommends: max(|size|, 1), times √u (forward differences) or ∛u (central ones).
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def advised_step(format: Format | str, way: str = "central", size: float = 1.0) 
     way
         `forward` or `central` differences.
     size
-        Magnitude of x; a value below 1 counts as 1.
+        x or its magnitude; a magnitude below 1 counts as 1.
 
     Returns
     -------
@@ -172,9 +172,9 @@ def advised_step(format: Format | str, way: str = "central", size: float = 1.0) 
 def _quotient(
     of: Callable[[float], tuple[float, float]], x: float, h: float, way: str, fmt: Format
 ) -> tuple[float, float, float]:
-    """Return the difference quotient in the format, an estimate of its rounding error, and the step actually taken.
+    """Return the difference quotient in the format, an estimate of its rounding error, and the length of its interval.
 
-    If rounding makes both ends of the step equal, return 0, ∞ and 0.
+    The ends of the interval are rounded to the format. If this makes them equal, return 0, ∞ and 0.
     """
     low, high = x if way == "forward" else round_number(x - h, fmt), round_number(x + h, fmt)
     (below, off), (above, off_too) = of(low), of(high)
@@ -267,8 +267,8 @@ def sweep_steps(
     Raises
     ------
     UnsupportedError
-        If x is not finite or overflows the format, if every step rounds to zero in the format, if the function does not
-        accept floats and no `derivative` is given, and for an unknown `way`.
+        If x is not finite or overflows the format, if every step rounds to zero in the format, and for an unknown
+        `way`. With `round_all`, also if the function does not accept floats and no `derivative` is given.
 
     Examples
     --------

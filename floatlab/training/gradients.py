@@ -1,8 +1,8 @@
 """The gradients or updates of a run: a constant, a sequence, or a function of the weights.
 
 Gradients are stored exactly. As in a backward pass on the scaled loss, the exact product of a gradient and the loss
-scale is rounded once, to the gradients' format. There is one exception: if the gradients are given as text or scalars,
-and their format is nearly as wide as binary64, the product is first rounded to binary64.
+scale is rounded once, to the gradients' format. There is one exception: if the numbers are stored in `Gradients.exact`,
+and the gradients' format is nearly as wide as binary64, the product is first rounded to binary64.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def numbers_of(value: object, name: str) -> list[Fraction] | Array:
 def starting_numbers(start: object) -> tuple[list[Fraction] | Array, bool]:
     """Return the starting weights as a row of numbers, and whether they were given as a scalar.
 
-    Raises UnsupportedError for numbers that are not finite, for tables and for empty arrays.
+    Raises UnsupportedError for numbers that are not finite, and for arrays that are empty or have two or more axes.
     """
     numbers = numbers_of(start, "start")
     if isinstance(numbers, list):
@@ -72,6 +72,7 @@ class Gradients:
 
     If `is_scalar`, the weight is a scalar, and a one-dimensional array gives its gradient for each step. Otherwise
     there is a row of weights, and a one-dimensional array gives the gradient of each weight, the same in all steps.
+    A two-dimensional array has one row for each step.
 
     >>> given = Gradients("0.1", 1, True)
     >>> given.rounded(0, 2, 1.0, DOUBLE, Context()).tolist()

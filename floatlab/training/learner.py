@@ -55,8 +55,8 @@ class Learning(Answering, Individual):
 class Learner:
     """A resumable training run: `advance` continues it.
 
-    The loss is recorded every `every` steps. Without `lr`, the learning rate is 0.02 for SGD, and 0.001 for Adam and
-    AdamW. Raises UnsupportedError for an unknown optimizer.
+    The loss is recorded every `every` steps; `learning` adds the loss at its last step. Without `lr`, the learning rate
+    is 0.02 for SGD, and 0.001 for Adam and AdamW. Raises UnsupportedError for an unknown optimizer.
 
     >>> learner = Learner(make_problem("linear", seed=1), "fp16+master+dynamic", lr=0.05)
     >>> learner.advance(100)
@@ -145,11 +145,11 @@ class LearningComparison(Record):
     `finals` has one loss per seed. `ratio` is the geometric mean, over the seeds, of the final loss divided by the
     reference's loss for the same seed. `spread` is the standard deviation of that mean, as a factor (1.05 means 5 %);
     for a single seed, it is 1. If a run of the configuration or of the reference diverged, `ratio` is NaN, and so is
-    `spread` for several seeds. `diverged` is the number of runs that diverged.
+    `spread` for several seeds. `diverged` is the number of runs of the configuration that diverged.
 
-    `worse` is true if a run diverged, or if the loss is clearly larger than the reference's. The loss is clearly larger
-    if `ratio` is above 1.02 and one of two conditions holds: `ratio` exceeds the square of `spread` (two standard
-    deviations), or the loss is more than 2 % larger for every seed.
+    `worse` is true if a run of the configuration diverged, or if its loss is clearly larger than the reference's. The
+    loss is clearly larger if `ratio` is above 1.02 and one of two conditions holds: `ratio` exceeds the square of
+    `spread` (two standard deviations), or the loss is more than 2 % larger for every seed.
     """
 
     label: str

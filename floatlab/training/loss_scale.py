@@ -65,7 +65,8 @@ class LossScale(Record):
 class Scaler:
     """The current state of a loss scale.
 
-    `scale` is the current value. `good` counts the steps with finite gradients since the scale last grew or shrank.
+    `scale` is the current value. For a dynamic scale, `good` counts the steps with finite gradients since the last
+    skipped step or the last complete growth interval. For a static scale, `good` stays 0.
 
     >>> scaler = Scaler(LossScale(4.0, growth_interval=2))
     >>> states = []

@@ -157,7 +157,7 @@ def make_problem(
 
 
 def _normal_weights(rng: np.random.Generator, layers: tuple[int, ...]) -> Array:
-    """Return random weights for the start, and biases of zero.
+    """Return random weights with biases of zero, for the start of a training or for a teacher.
 
     The variance of a layer's weights is 1/inputs, or 2/inputs if rectified units follow the layer.
     """
@@ -211,10 +211,10 @@ def exact_loss(problem: Problem, weights: Array) -> float:
 class Configuration(Record):
     """The formats of a network.
 
-    `forward` and `backward` are the formats of the operands of matrix products in the two passes. `outputs` is the
-    format of the layers' outputs. `accumulator` is the format in which matrix products are summed, and in which the
-    error at the output is computed. `setup` has the formats of the weights and their update. If `machine` names a
-    model of a matrix unit, such as `hopper.f16.f32`, this model computes the matrix products.
+    The operands of matrix products are in two formats: the layers' inputs and W in `forward`, dz in `backward` (see the
+    module). `outputs` is the format of the layers' outputs. `accumulator` is the format in which matrix products are
+    summed, and in which the error at the output is computed. `setup` has the formats of the weights and their update.
+    If `machine` names a model of a matrix unit, such as `hopper.f16.f32`, it computes the matrix products.
 
     >>> fp8 = Configuration.named("fp8+master")
     >>> fp8.forward.name, fp8.backward.name, fp8.outputs.name, fp8.setup.formats["master"]

@@ -33,8 +33,8 @@ rounded once, to nearest, to the update's format. Before that, 1/S, 1 − β, 1 
 are computed in binary64.
 
 With stochastic rounding, the stage that writes the weights draws with the context's seed. If all stages are stochastic,
-gradients draw with seed + 1, and every other stage j (from 0) draws with seed + 2 + j. In step k (from 0), element i of
-n uses draw number k·n + i.
+gradients draw with seed + 1, and every other stage draws with seed + 2 + j, where j is its index (from 0). In step k
+(from 0), element i of n uses draw number k·n + i.
 """
 
 from __future__ import annotations
@@ -377,7 +377,7 @@ class ProgramWriter:
     def add(
         self, to: str, operation: str, operands: tuple[str, ...], format: Format | BlockFormat, writes: bool = False
     ) -> str:
-        """Append a stage that writes the row `to`; return `to`. `writes` is true for the stage that writes weights."""
+        """Append a stage that writes the row `to`; return `to`. `writes`: whether it rounds to the weights' format."""
         self.stages.append(RecurrenceStage(to, operation, operands, format, self._context(writes)))
         return to
 

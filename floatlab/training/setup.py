@@ -41,9 +41,9 @@ class Setup(Record):
     * `state`: momentum and Adam's moments.
     * `master`: a second copy of the weights, to which the updates are added.
 
-    `compensated` carries the rounding error of w − update to the next step (Kahan). `scaling` is the loss scale.
-    `context` is the rounding of every stage. If `stochastic` is true, the stage that writes the weights rounds
-    stochastically instead.
+    If `compensated` is true, the rounding error of w − update is carried to the next step (Kahan). `scaling` is the
+    loss scale. Every stage rounds by the rules of `context`, with one exception: if `stochastic` is true, the stage
+    that writes the weights rounds stochastically.
 
     By default, gradients have the format of the weights. The accumulator and the update have the format of the master
     copy, or the format of the weights if there is no master copy. With a loss scale but no master copy, the update is

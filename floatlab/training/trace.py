@@ -60,8 +60,8 @@ class UpdateTrace(Answering, Record):
     `readings` has a pair for each number that the caller of `step` gave: the name of the row (variable) to which the
     number belongs, and the derivation that rounds the number to the row's format. `stages` has the operations in order.
     `before` and `after` are the weight before and after the step. `carried` is the exact value of the master copy or of
-    the compensated weight after the step; `carried` is None if neither exists, or if this value is not finite. `update`
-    is the number that is added to w or subtracted from it.
+    the compensated weight after the step; `carried` is None if neither exists, or if the stored weight is not finite.
+    `update` is the number that is added to w or subtracted from it.
     """
 
     program: Program
@@ -136,7 +136,7 @@ class UpdateTrace(Answering, Record):
 
     @property
     def chance(self) -> Fraction | None:
-        """The probability that stochastic rounding moves w; None if w is not rounded stochastically."""
+        """The probability that stochastic rounding moves w; None if w is not finite or not rounded stochastically."""
         drawn = [each for each in self.stages if each.stage.to in ("t", WEIGHTS)]
         rounded = next((each.derivation.rounded for each in drawn if is_drawn(each.stage)), None)
         if rounded is None or not self.before.is_finite:

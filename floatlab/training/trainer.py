@@ -32,7 +32,7 @@ MAX_VALUES = 1 << 24  # by default, a run records about this many numbers at mos
 
 
 class Divergence(Record):
-    """Why a run ended early: the step (from 1), the index of the weight or gradient, its value, and the cause."""
+    """Why a run ended early: the step (from 1), the index of a weight or gradient (0 if none), its value, the cause."""
 
     step: int
     element: int
@@ -231,7 +231,7 @@ class Trainer:
         return self.row(WEIGHTS).copy()
 
     def _take(self, given: Array) -> int:
-        """Do steps with scaled, rounded gradients; stop at a step with NaN or ∞. Return the number of steps done."""
+        """Do steps with scaled, rounded gradients, at most up to the first step with NaN or ∞; return how many."""
         finite = np.isfinite(given).all(axis=1)
         good = len(given) if finite.all() else int(np.argmin(finite))
         dynamic = self.scaler is not None and self.scaler.rules.is_dynamic

@@ -73,7 +73,10 @@ class Reference:
         return [self._start[element] + self._factor * unit * each for each in sums]
 
     def curve(self, at: Array) -> Array:
-        """Return the weights after the steps in `at`: a float64 array (steps, n), or (steps,) for a scalar weight."""
+        """Return the weights after the steps in `at`: a float64 array (steps, n), or (steps,) for a scalar weight.
+
+        If the reference is binary64, these must be recorded steps.
+        """
         if not self.is_exact:
             return self._wide.run.values[-(-at // self.every)]  # the last step need not be a multiple of `every`
         columns = []
@@ -112,13 +115,16 @@ class Trajectory(Record):
 
     A weight is stalled if it did not change in the last 1 % of all steps, and the reference has changed since the
     weight last changed. One step without a change suffices if all steps have the same effect: the same gradient, no
-    momentum or other state, and no stochastic rounding. No weight counts as stalled if the run diverged, if the last
-    step was skipped, if stochastic rounding may still move it, or if a gradient function returned 0 for it.
+    momentum or other state, and no stochastic rounding. A weight never counts as stalled if the run diverged, if the
+    last step was skipped, if stochastic rounding may still move the weight (for several weights, this is assumed), or
+    if a gradient function returned 0 for it.
 
     If the weight is stalled, `stalled` is the number of the last step that changed it, or 0 if no step did. Otherwise,
     `stalled` is None. For several weights, `stalled` is the largest of these step numbers. `still` is the number of
-    stalled weights. `moves` is the number of changes of a weight, summed over all weights. `why` is the outcome of the
-    next step. `why` is None if that step cannot be traced.
+    stalled weights. `moves` is the number of changes of a weight, summed over all weights.
+
+    `why` is the outcome of the next step for one weight: the one with the largest `stalled`, or the first one if none
+    is stalled. `why` is None if that step cannot be traced.
     """
 
     label: str
@@ -155,8 +161,8 @@ class Training(Answering):
     def advance(self, steps: int, tick: Callable[[int], None] | None = None) -> None:
         """Do `steps` more steps with all trainers, and then with the reference.
 
-        `tick` is called from time to time. The argument is the number of steps that all trainers and the reference have
-        done since the previous call.
+        `tick` is called from time to time, with the number of steps done since the previous call. The steps of all
+        trainers and of the reference are counted.
         """
         checked_whole(steps, "steps", 0)
         for each in self.trainers:
@@ -292,8 +298,8 @@ def train(
     lane
         As in `arrays.encode`.
     tick
-        Function that is called from time to time. The argument is the number of steps that all trainers and the
-        reference have done since the previous call.
+        Function that is called from time to time, with the number of steps done since the previous call. The steps of
+        all trainers and of the reference are counted.
 
     Returns
     -------

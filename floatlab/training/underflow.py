@@ -25,7 +25,7 @@ _SCALES = (-1074, 1023)  # the exponents of the powers of two in binary64
 
 @methods_in_default_mode
 class Underflow(Answering, Record):
-    """The effect of a format's range on gradients: how many become zero, and the loss scales that prevent this.
+    """The effect of a format's range on gradients: how many become zero or overflow, and the scales that prevent this.
 
     `nonzero` is the number of gradients that are finite and not zero; the numbers below describe only these gradients.
     `counts` has the number of gradients for each exponent (of the leading digit) in `exponents`, before scaling.
@@ -81,7 +81,7 @@ class Underflow(Answering, Record):
 
 @in_default_mode
 def measure_underflow(gradients: object, format: Format | str, scale: object = 1.0, rounding: str = "RNE") -> Underflow:
-    """Return how many gradients underflow in a format after loss scaling, and the loss scales that avoid underflow.
+    """Return how many gradients underflow or overflow in a format after loss scaling, and which scales avoid this.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class ExplorerBase(App[None]):
         return not (self.no_color or self.is_ascii or is_console())
 
     def drawn(self, text: str) -> str:
-        """Return a text in the characters that this terminal can show."""
+        """Return a text unchanged or, if only ASCII characters are drawn, in ASCII."""
         return ascii_only(text) if self.is_ascii else text
 
     def default_question(self, name: str) -> Question:

@@ -55,9 +55,9 @@ class Device:
         """Initialise the device; if the device is missing, the library's exception propagates."""
 
     def dtype(self, name: str) -> Foreign:
-        """Return the library's dtype for a name; raises UnsupportedError if the name is not in `DTYPES`.
+        """Return the library's dtype for a name; raises UnsupportedError if no value of `DTYPES` has this name.
 
-        Raises MissingPartError for bfloat16 if NumPy needs ml_dtypes and ml_dtypes is not installed.
+        Except for torch, bfloat16 needs ml_dtypes. Raises MissingPartError if it is not installed.
         """
         known = [*DTYPES.values()]
         if name not in known:
@@ -74,7 +74,7 @@ class Device:
         return nullcontext()
 
     def array(self, values: Array, dtype: Foreign) -> Foreign:
-        """Return values as a new array on the device, in C order; the dtype must represent the values."""
+        """Return values as a new array on the device, in C order; all values must be numbers of the dtype."""
         return np.array(values, dtype, order="C")
 
     def wait(self, made: Foreign) -> None:
@@ -274,7 +274,7 @@ def _imported(library: str, install: str) -> Foreign:
 def first_line(trouble: BaseException, limit: int = 120) -> str:
     """Return the first sentence in the first line of an error's message, cut to `limit` characters.
 
-    If the sentence is a single word, the error's type precedes it.
+    If the sentence is a single word, the error's type precedes it. If it is empty, only the type is returned.
 
     >>> first_line(ValueError("it is so. And more")), first_line(KeyError("code"))
     ('it is so', "KeyError: 'code'")

@@ -1,4 +1,4 @@
-"""Repeated timings of several calls in turns, their statistics, and the call that is clearly the fastest."""
+"""Times several calls repeatedly, in turns; has statistics of the times, and finds the call that is clearly fastest."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def take_turns(
 
     Because of the random order, other load on the machine affects all names equally, and no name always follows the
     same other name. If `keep_interrupted` is true and at least one round is complete, Ctrl-C only ends the
-    measurements. Otherwise KeyboardInterrupt propagates.
+    measurements, and those of the complete rounds are returned. Otherwise KeyboardInterrupt propagates.
 
     >>> take_turns(("a", "b"), str.upper, 2)
     {'a': ['A', 'A'], 'b': ['B', 'B']}

@@ -173,7 +173,7 @@ def time_partitions(
 
 @in_default_mode
 def ulps_apart(products: tuple[TimedProduct, ...]) -> list[list[int]]:
-    """Return a table of the largest differences in ulps; it has a row and a column for each product.
+    """Return the largest difference in ulps between every two products, as a table: entry [i][j] is for i and j.
 
     >>> ulps_apart(time_partitions(np.ones((2, 2)), np.ones((2, 2)), 1).products)[0]
     [0, 0, 0, 0, 0]

@@ -189,7 +189,7 @@ class Explorer(Navigation):
         return self.default_question(row.name)
 
     def on_load(self) -> None:
-        """Restore the terminal when a signal ends the program or the terminal is closed.
+        """Make the app exit in order, so that it restores the terminal, after a signal or when the terminal is closed.
 
         Also make asyncio start tasks as in Python 3.11. From 3.12 on, Textual lets tasks start at once: an Input of the
         first screen would then be mounted before this screen is on the stack, and fail.
@@ -208,7 +208,10 @@ class Explorer(Navigation):
             terminal.on_hangup(sys.stdin.fileno(), partial(loop.call_soon_threadsafe, leave))
 
     def on_mount(self) -> None:
-        """Show the message `complaint`, if any. At the user's very first start, also show the first steps."""
+        """Show the message `complaint`, if any; at the first start or in a browser, the first steps if `start` is None.
+
+        A start is the first one if no session has been saved.
+        """
         self.call_after_refresh(resume_collector)
         if self._complaint:
             self.notify(self._complaint, severity="warning", timeout=10)
@@ -267,7 +270,7 @@ class Explorer(Navigation):
     # Keys come before answers.
 
     async def on_event(self, event: Event) -> None:
-        """Pass on keys and clicks one at a time. Computations pause meanwhile, so that keys take effect fast."""
+        """Pass on keys and clicks one at a time. A key takes effect fast, since it pauses computations for a moment."""
         if isinstance(event, Key):
             for pending in (working := self._working()):
                 pending.hold()
@@ -357,6 +360,6 @@ class Explorer(Navigation):
         }
 
     async def on_unmount(self) -> None:
-        """Write the session, unless an exception ended the app."""
+        """Write the session if sessions are kept, unless an exception ended the app."""
         if self._keep and self.failure is None:
             write_session(self.session())

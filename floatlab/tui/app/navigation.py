@@ -37,7 +37,7 @@ class Navigation(ExplorerBase):
         self._trail, self._questions = Trail(), Questions(lambda: self._read_history(earlier))
 
     def question_left(self, row: ScreenRow) -> Question:
-        """Return the question with which a screen opens by default."""
+        """Return the last question of a screen in the last session or, if there is none, its default question."""
         raise NotImplementedError
 
     def _read_history(self, earlier: object) -> Iterator[tuple[str, Question]]:

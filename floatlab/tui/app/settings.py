@@ -1,4 +1,4 @@
-"""The user's settings (TOML, read only), and the session (JSON): the last question and view of every screen."""
+"""The user's settings (TOML, read only), and the session (JSON), which the next start of the explorer continues."""
 
 from __future__ import annotations
 
@@ -28,19 +28,22 @@ def _folder(variable: str, otherwise: str) -> Path | None:
 
 
 def settings_file() -> Path | None:
-    """Return the path of the settings: explorer.toml in the XDG configuration directory."""
+    """Return the path of the settings: floatlab/explorer.toml in the XDG configuration directory.
+
+    Return None if there is no such directory.
+    """
     folder = _folder("XDG_CONFIG_HOME", ".config")
     return folder and folder / "explorer.toml"
 
 
 def session_file() -> Path | None:
-    """Return the path of the session: floatlab/explorer.json in the XDG state directory."""
+    """Return the path of the session: floatlab/explorer.json in the XDG state directory; None if there is none."""
     folder = _folder("XDG_STATE_HOME", ".local/state")
     return folder and folder / "explorer.json"
 
 
 def _read(path: Path | None, most: int) -> str:
-    """Return the text of a file, or an empty text if the file does not exist.
+    """Return the text of a file, or an empty text if `path` is None or the file does not exist.
 
     Raises OSError if the file cannot be read. Raises ValueError if it is not a regular file, too long, or not UTF-8.
     """

@@ -26,8 +26,8 @@ class History:
 
         Adding the current question again does nothing. If the last edit had the same `kind` (not empty), the question
         replaces the current one, unless the current one is the first. If the edits have led back to the question with
-        which they began, the current question is only removed. Returns whether the current question was replaced or
-        removed.
+        which they began, the current question is removed, and nothing is added. Returns whether the current question
+        was replaced or removed.
         """
         if question == self.now:
             return False

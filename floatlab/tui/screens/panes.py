@@ -71,7 +71,7 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether a screen that is not wide has room for a topic below the current view."""
+        """Whether the current view leaves room for a topic below it, on a screen without topics beside the view."""
         return True
 
     def zoomed(self) -> None:

@@ -354,7 +354,7 @@ class QuestionScreen(Screen[None]):
             self.leave()
 
     def _stay(self, question: Question) -> None:
-        """Show the question that was stopped, with the previous answer."""
+        """Remember the question that was stopped, say that it was stopped, and keep the previous answer."""
         self._stopped = question
         self.add_class("-stopped")
         back = "" if self._shown is None else "; u goes back to the question of the answer below"

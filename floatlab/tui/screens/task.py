@@ -378,7 +378,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         self.pinned()
 
     def pinned(self) -> None:
-        """Show the pinned numbers."""
+        """Show the pinned numbers; called after a number was pinned."""
 
     def inspect(self, value: str, formats: tuple[Format, ...]) -> None:
         """Open a value in Inspect."""

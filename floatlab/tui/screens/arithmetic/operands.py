@@ -91,8 +91,8 @@ class Operands(Horizontal):
     def edited(self, change: Callable[[Datum], Datum]) -> Question:
         """Return the question after an edit of the operand that was focused last; raises FloatlabError.
 
-        The operand keeps its format. If neither the question nor another operand names a format, the question gets the
-        operand's format.
+        The operand keeps its format. If neither the question nor any operand names a format, the question gets the
+        format of this operand.
         """
         question, operands = self._question, self._operands
         place = min(self._chosen, len(operands) - 1)

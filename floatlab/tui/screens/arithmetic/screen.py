@@ -197,7 +197,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.draw_beside()
 
     def watch_scene(self, before: int, now: int) -> None:
-        """Show a step. If the user went forward by one step, play the animation of the step first."""
+        """Show a step. If it comes next after the previous one, first play its animation (unless turned off)."""
         player, scene = self.player, self.scenes[now]
         player.stop_sliding()
         self._draw_scene()
@@ -207,7 +207,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self.call_after_refresh(player.show_newest)  # the player's height depends on that of the explanation
 
     def action_step(self, by: int) -> None:
-        """Go a step forward (from the last to the first) or back. In practice mode, ask before a step forward."""
+        """Go a step forward (after the last one, to the first) or back. In practice mode, ask before a step forward."""
         self.player.stop()
         self._advance(by)
         self._draw_controls()
@@ -249,7 +249,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self._draw_controls()
 
     def action_speed(self, by: int) -> None:
-        """Play the animation faster or slower."""
+        """Play the steps faster or slower."""
         self.player.change_speed(by)
         self._draw_controls()
 
@@ -351,7 +351,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         self._draw_controls()
 
     def action_exercise(self) -> None:
-        """Practise with other operands."""
+        """Take random operands; in practice mode, ask the first question about them."""
         if format := self._one_format():
             self._take(self.practice.operands(self.question, format))
             if self.practice.on:
@@ -366,7 +366,7 @@ class ArithmeticScreen(TaskScreen, inherit_bindings=False):
         return formats.pop()
 
     def _take(self, values: tuple[str, ...]) -> None:
-        """Open the operation with the operands that a search has found, in the format of the search."""
+        """Open the operation with these operands, in the only format of the question or of its operands."""
         if format := self._one_format():
             self.open(self.question.replace(values=values, formats=(format,)))
 

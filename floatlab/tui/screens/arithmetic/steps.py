@@ -30,9 +30,9 @@ _FRAME = 0.06  # longest time in seconds between two animation frames
 
 
 def result_topics(scenes: tuple[Scene, ...]) -> list[Topic]:
-    """Return two topics: the number line around the result, and the exact result rounded in every direction.
+    """Return up to two topics: the number line around the result, and the exact result rounded in every direction.
 
-    For fma, both are about the fused result.
+    For fma, both are about the fused result. If the result has no number line, there are no topics.
     """
     derivation = next((scene.steps[0][0] for scene in reversed(scenes) if scene.steps), None)
     if derivation is None or not (rows := result_rows(derivation)):
@@ -93,7 +93,7 @@ class StepPlayer(PageView, can_focus=True):
         self.stop_sliding()
 
     def change_speed(self, by: int) -> None:
-        """Play the animation faster or slower."""
+        """Play the steps faster or slower: change `speed`, in steps per second."""
         self.speed = SPEEDS[min(max(SPEEDS.index(self.speed) + by, 0), len(SPEEDS) - 1)]
         if self.playing:
             self.play()
@@ -188,7 +188,7 @@ class Practice(Vertical):
 
     @property
     def exercises(self) -> tuple[Exercise | None, ...]:
-        """The questions about all steps, made at first use."""
+        """The question about each step (None if there is no question), made at first use."""
         if self._made is None and self._answer is not None:
             self._made = exercises(self._answer.scenes(True))
         return self._made or ()

@@ -234,7 +234,7 @@ class AuditScreen(TaskScreen, inherit_bindings=False):
         return self.shown_view == "plan"
 
     def topics(self) -> list[Topic]:
-        """Return the overview as a topic; if the overview is the current view, return the plan."""
+        """Return the overview as a topic; if the overview is the current view, return the plan, if there is one."""
         if self.shown_view != "overview":
             return [("Overview", self.answers[0].page())]
         return [("Plan", plan_page(self.found))] if self.found is not None else []

@@ -144,7 +144,7 @@ class BlockScreen(TaskScreen, inherit_bindings=False):
     # The question.
 
     def normal(self, question: Question) -> Question:
-        """Return the question with the rule of --scale as part of the recipe. Of a large array, one part is shown."""
+        """Return the question with the rule of --scale as part of the recipe. For a large array, select one part."""
         question, rule = in_parts(question), question.option("scale")
         if rule is None:
             return question

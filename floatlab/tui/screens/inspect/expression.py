@@ -84,7 +84,7 @@ def format_of_code(typed: str, active: Format, others: Iterable[Format]) -> Form
 
 
 def hint_on_code(value: str, format: Format) -> str:
-    """Return a hint on how to read a code of another format in this format, if both have the same width.
+    """Return a hint on how to read a code of another format in this format; empty unless both have the same width.
 
     >>> hint_on_code("bits:0x38@e4m3", parse_format("e5m2"))
     'e5m2 has the value, converted; type bits:0x38@e5m2 to read this code in e5m2'

@@ -158,7 +158,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         return question if format in self.formats else question.replace(formats=(*self.formats, format))
 
     def take_format(self, name: str) -> None:
-        """Add a format. If the value is a code of another format, a hint says how the added format reads the code."""
+        """Add a format. If the value is a code of another format, a hint says how to read the code in the added one."""
         super().take_format(name)
         datum = self.data[self._active_row]
         if hint := hint_on_code(self.question.values[0], datum.format):
