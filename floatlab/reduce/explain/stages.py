@@ -198,8 +198,8 @@ def rare_models(formats: tuple[Format, Format], n: int) -> Iterator[Model]:
 
     They include inputs in scaled FP8.
 
-    If an input is more precise than binary32, inputs that are rounded to binary32 and then to a narrower format are
-    also yielded.
+    If an input is more precise than binary32, there are also models in which the inputs are rounded to binary32 and
+    then to TF32, binary16 or bfloat16.
     """
     known: Known
     rows = {True: "row", False: "tensor"}

@@ -57,7 +57,7 @@ class Batches(Record):
         return sum(batch.lanes * batch.steps for batch in self.each)
 
     def walk(self) -> Iterator[tuple[Batch, slice, Array]]:
-        """Yield each batch, the slots of its results, and an array (steps, lanes) of the plan's ids of its nodes."""
+        """Yield each batch, the slots of its results, and an array (steps, lanes) of its nodes' ids in the plan."""
         id = self.terms
         for batch, results in self._with_results():
             end = id + batch.steps * batch.lanes
@@ -82,7 +82,7 @@ class Batches(Record):
         return int(levels[self.root])
 
     def arguments(self) -> Iterator[Array]:
-        """Yield, for each batch, the ids that its nodes add, as an array of shape (nodes, operands)."""
+        """Yield, for each batch, the ids of the terms and nodes that its nodes add, in an array (nodes, operands)."""
         of_slot = np.arange(self.terms + self.slots)
         for batch, results, ids in self.walk():
             chain = np.concatenate([of_slot[batch.first][None], ids[:-1]])
@@ -136,8 +136,10 @@ class BatchBuilder:
 def _chains_by_level(plan: Plan) -> list[list[list[int]]]:
     """Split the nodes of a plan into chains, and return groups of chains; each group becomes one batch.
 
-    In a chain, every node after the first one adds only terms to the result of the previous node. The chains of a group
-    have the same level, the same length and the same number of operands per node.
+    In a chain, every node after the first one adds only terms to the result of the previous node, which is its first
+    operand. All nodes of a chain have the same number of operands. The level of a chain is one more than the highest
+    level of the operands of its first node; terms have level 0. The chains of a group have the same level, the same
+    length and the same number of operands per node.
     """
     n, nodes = plan.terms, plan.nodes
     chains: dict[int, list[int]] = {}  # maps the id of a chain's last node to the chain

@@ -149,8 +149,8 @@ def subtree(plan: Plan, root: int) -> tuple[tuple[int, ...], Plan]:
 def outline(plan: Plan, most: int = MOST_PARTS) -> Outline:
     """Return an outline of a plan: a tree of parts.
 
-    If no schedule is found for a part, the part is split into the operands of its last node. The part with the most
-    terms is split first. Splitting ends before the outline would have more than `most` parts.
+    A part for which no schedule is found is split into the operands of its last node. Of several such parts, the one
+    with the most terms is split first. Splitting ends before the outline would have more than `most` parts.
 
     >>> found = outline(Plan.from_tree((((0, 1), 2), (3, (4, 5)))))
     >>> found.tree, [(part.terms, part.schedule.text) for part in found.parts]

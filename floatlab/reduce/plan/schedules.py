@@ -187,7 +187,7 @@ class Sorted(Schedule):
     signature = (("way", "up"), ("schedule", Serial()))
 
     def __post_init__(self) -> None:
-        """Check that the argument is `up` or `down`."""
+        """Check that `way` is "up" or "down"."""
         super().__post_init__()
         if not isinstance(self.way, str) or self.way not in ("up", "down"):
             raise PlanError(f"the direction of sorted must be up or down, not {self.way!r}")
@@ -270,9 +270,10 @@ class Fused(Schedule):
 
 
 class Halving(Schedule):
-    """Halves the terms repeatedly, down to blocks of at most `limit` terms, which another schedule adds.
+    """Halves the terms repeatedly, down to blocks of at most `limit` terms, and adds each block with `inner`.
 
-    The length of the left half is a multiple of `multiple`. If the halves differ in length, the left one is shorter.
+    The sums of two halves are then added. The length of the left half is a multiple of `multiple`. If the halves differ
+    in length, the left one is shorter.
 
     >>> PAIRWISE.plan(5)
     Plan(((0 1) (2 (3 4))))

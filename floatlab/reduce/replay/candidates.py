@@ -1,6 +1,7 @@
 """Candidate computations of a product or a sum: each has an order of the additions and an adder.
 
-Only the exact sum, which is rounded once, has neither an order nor an adder.
+The adder is the arithmetic of each addition: the formats to which sums and products are rounded, and whether FMA is
+used. Only the exact sum, which is rounded once, has neither an order nor an adder.
 """
 
 from __future__ import annotations
@@ -142,8 +143,8 @@ def list_candidates(
 
     Models of machines have their own rounding; all other candidates use `context`. Two orders with the same tree give
     one candidate, unless n is above 2^11. If `schedules`, `formats` or `machines` is None, a default list of them is
-    tried. `elements` is the number of sums. If n·`elements` is large, the default list of schedules lacks the orders in
-    `FUSED`.
+    tried. `elements` is the number of sums. If n·`elements` exceeds 256, the default list of schedules lacks the orders
+    in `FUSED`.
     """
     usual = SCHEDULES + FUSED * (n * elements <= _FEW)
     orders = _orders(n, usual if schedules is None else _listed(schedules, "schedules"))
@@ -169,9 +170,11 @@ def adders_along(
     """Yield candidate adders for the order that was inferred for a library; simple adders come first.
 
     The adders of `list_adders` come first. The next adders use FMA, but round both products of a node that adds two
-    products. Pairs of different adders follow, one adder for each operand of the last node: a library may use another
-    format for the terms that remain after its main loop. If `fused` is given, it is called next: `fused` probes which
-    products the library fuses, and the last adders fuse only these products.
+    products. If the last node has two operands, pairs of different adders follow, one adder for each operand: a library
+    may use another format for the terms that remain after its main loop. If `fused` is given, it is called next, to
+    probe which products the library fuses. The last adders are one that fuses only these products, and pairs of this
+    adder with each of the others. `fused` is not called for sums without products, for n above 2^12, or if a node has
+    more than two operands.
     """
     nodes = schedule.plan(n).nodes
     adders: list[Adder | PartlyFused] = [*list_adders(factors, into, context=context)]

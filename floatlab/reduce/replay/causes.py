@@ -56,7 +56,7 @@ _RANK = {each: i for i, each in enumerate(Cause)}
 
 
 def verdict_of(causes: tuple[Cause, ...]) -> Verdict:
-    """Return the verdict on two candidates, each of which reproduces one result.
+    """Return the verdict on two candidates, each of which reproduces one of two results.
 
     `causes` lists all causes in which the candidates differ.
     """
@@ -193,7 +193,7 @@ def _is_apart(first: Explanation, second: Explanation, apart: PrintedDecimal | F
 def causes_of(one: Candidate, other: Candidate) -> tuple[Cause, ...]:
     """Return the causes in which two candidates differ.
 
-    For models of different machines, the only cause is the machine.
+    If the candidates model different machines, or only one of them models a machine, the only cause is the machine.
 
     >>> from floatlab.reduce.plan.schedules import PAIRWISE
     >>> from floatlab.reduce.plan.grouped_schedules import SERIAL

@@ -45,7 +45,10 @@ class Evaluator:
     """
 
     def __init__(self, sides: Sides, into: Format, context: Context = DEFAULT) -> None:
-        """Choose the sample: all elements, or random ones, since a regular sample could miss periodic differences."""
+        """Choose the sample, the elements that are compared first: all elements, or random ones if there are many.
+
+        A regular sample could miss periodic differences.
+        """
         self.sides, self.into, self.context = sides, into, context
         rows, self.terms = sides[0].codes.shape
         self.shape = (rows, sides[1].codes.shape[1] if len(sides) > 1 else 1)
@@ -160,7 +163,8 @@ class Evaluator:
     def _rounded(self, high: Array, low: Array, size: Array, places: Array) -> Array:
         """Return the codes of high + low, rounded.
 
-        An element is summed exactly if the error of high + low is large enough to change the element's code.
+        An element is summed exactly if the possible error of high + low could change the element's code, or if `high`
+        is 0 or not finite.
         """
         with np.errstate(all="ignore"):
             missing = size * (self.terms**2 * 2.0**-100)

@@ -85,7 +85,7 @@ def running_bound(nodes: Sequence[Node], terms: Sequence[Term], adder: Adder | T
 
     A rounding to nearest adds half an ulp to the bound. Any other rounding adds one ulp. Each rounding adds more if
     results near zero are flushed. A node of a tensor core adds to the bound one unit of the last bit that the alignment
-    keeps, for each truncation. The rounding of the node's result adds one unit in the last place of this result.
+    keeps, for each truncation. The rounding of the node's result adds one unit of the last bit that this result keeps.
 
     Return None if inputs are flushed, if a format is defined by a table, if a result is not finite or overflowed, or if
     the context changes the results of overflows.

@@ -138,9 +138,9 @@ def _given(x: object, name: str) -> _Given:
 def _terms(given: _Given, wanted: Format | None, into: Format, exactly: bool, reading: Context) -> Source:
     """Return an operand's codes.
 
-    An array keeps its format if `wanted` is None, or if `exactly` is false and `wanted` contains this format. All other
-    numbers are converted to `wanted`, or to `into` if `wanted` is None. Raises UnsupportedError for integers that the
-    new format cannot represent.
+    An array of floats keeps its format if `wanted` is None, or if `exactly` is false and `wanted` contains this format.
+    All other numbers are converted to `wanted`, or to `into` if `wanted` is None. Raises UnsupportedError for integers
+    that the new format cannot represent.
     """
     own, source, name = given.format, given.source, given.name
     if source is None:
@@ -240,7 +240,7 @@ def check_size(rows: int, columns: int) -> None:
 
 
 def check_row(source: Source, name: str) -> None:
-    """Raise UnsupportedError unless the operand is a row of numbers."""
+    """Raise UnsupportedError unless the operand is one row of at least one number."""
     if source.codes.ndim != 1:
         hint = "matmul takes matrices, and numpy.ravel makes a row of one"
         raise UnsupportedError(f"{name} must be one row of numbers, but has shape {source.codes.shape}; {hint}")

@@ -72,8 +72,8 @@ class Judgement(Answering, Record):
     If `causes` is empty, no cause that was tried explains the difference. If `causes` has several causes, these inputs
     cannot distinguish them. `looked_at` is the number of measured elements. `beyond` is the number of measured elements
     whose q (see the module's docstring) is far larger than the q of any order of the additions that was tried. If only
-    a few elements have such a q, `causes` does not explain these elements. `at` is the index of the measured element
-    with the largest q, or None if no element was measured.
+    a few elements (at most 5 %) have such a q, `causes` does not explain these elements. `at` is the index of the
+    measured element with the largest q, or None if no element was measured.
     """
 
     terms: int

@@ -54,7 +54,7 @@ class MatrixOptions(ProductOptions, total=False):
 class ProductElement(Record):
     """One element of a product: `exact` is its exact sum, and `error` is `value` − `exact`.
 
-    A value that is not finite is None.
+    `exact` is None if a factor is not finite. `error` is None if `exact` is None or `value` is not finite.
     """
 
     index: tuple[int, ...]

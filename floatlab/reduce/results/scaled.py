@@ -67,7 +67,10 @@ class ScaledProduct(Answering, Individual):
         return int(self.x.codes.shape[1])
 
     def estimate(self) -> Array:
-        """Multiply the scaled factors in binary64; return an array of the product's shape."""
+        """Multiply the scaled factors in binary64, without the signs of the scales, which the unit ignores.
+
+        Return an array of the product's shape.
+        """
         at = np.arange(self.terms) // self.unit.size
         x, y, a, b = (decode(side.codes, side.format, np.float64) for side in (self.x, self.y, *self.scales))
         with np.errstate(all="ignore"):
@@ -128,7 +131,10 @@ def scaled_product(a: object, b: object, machine: str | ScaledUnit, scales: obje
 
 
 def _scales(x: object, name: str, unit: ScaledUnit, shape: tuple[int, int]) -> Source:
-    """Return scales as codes of this shape; raises UnsupportedError for another shape, apart from axes of length 1."""
+    """Return scales as codes of this shape. Axes of length 1 may be missing, or there may be more of them.
+
+    Raises UnsupportedError for any other shape, and for numbers that the format of the scales cannot represent.
+    """
     format = unit.scale
     if isinstance(x, np.ndarray) and x.dtype == np.uint8 and format.width == 8:
         source = Source(x, format)

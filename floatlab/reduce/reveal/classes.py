@@ -2,9 +2,9 @@
 
 All rows of the left operand are made equal, and so are all columns of the right operand. Every element is then the same
 sum. If two elements have different bits, the order of the additions or the arithmetic of a node differs. Three kinds of
-vectors are tried. A mask is a vector with two huge terms of opposite sign. Terms that are added to one of the huge
-terms are lost, until the two huge terms cancel. Masks distinguish two orders even if only a few terms are at different
-places. Vectors with two opposite products show which of the two products is fused. Random vectors show other
+vectors are tried as rows. A mask is a vector with two huge terms of opposite sign. Terms that are added to one of the
+huge terms are lost, until the two huge terms cancel. Masks distinguish two orders even if only a few terms are at
+different places. Vectors with two opposite products show which of the two products is fused. Random vectors show other
 differences. Some random vectors have large terms at the beginning or at the end, some are mostly zero, and in some the
 terms nearly cancel.
 """
@@ -47,9 +47,10 @@ class Classes:
         self._first = np.zeros(1, np.int64)  # the index of one element of each class in C order
 
     def split(self, masks: bool = True) -> None:
-        """Try masks if `masks` is true, and then random vectors until several vectors in a row find no new class.
+        """Try random vectors until 12 vectors in a row find no new class.
 
-        If both operands are the same matrix, no masks are tried.
+        If `masks` is true, first try masks and vectors with two opposite products. These are left out if both operands
+        are the same matrix.
         """
         sized = self.sized
         if masks and not sized.is_gram:  # the diagonal of a Gram matrix cannot have negative terms
@@ -130,7 +131,10 @@ class Prober:
         return plan_of(self.reader.meetings, n, most, supposed, self._from_last, self.reader.batch)
 
     def _survey(self) -> None:
-        """Find the elements that are computed in the same way as the first element."""
+        """Find the elements that are computed in the same way as the first element, and which of its terms are deeper.
+
+        `_from_last` records whether the last terms are deeper in the tree than the first terms.
+        """
         n = self.sized.terms
         rng = np.random.default_rng(754)
         ends = [(0, 1), (n - 2, n - 1)] if n > 2 else []

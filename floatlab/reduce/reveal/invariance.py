@@ -182,7 +182,7 @@ class _Trials:
         """Return the product of x and the right operand.
 
         Both operands begin `offset` bytes after the start of a memory page; only NumPy's arrays can be placed in this
-        way. Trials of other circumstances also set the offset, so that the alignment stays the same.
+        way. In trials of other circumstances, the offset is always 0, so that the alignment stays the same.
         """
         sized = self.of(len(x))
         if self.target.device.library != "numpy":
@@ -316,7 +316,7 @@ class _Unsteady(Exception):
 def _tried_in(batches: list[int], name: str, meaning: str, results: Callable[[int], Results]) -> Circumstance:
     """Return the effect of a circumstance in the first batch whose bits change; if none change, in the first batch.
 
-    `batches` has the number of rows of each batch. The target may refuse all batches except the first.
+    `batches` has the number of rows of each batch. After a batch that the target refuses, no other batch is tried.
     """
     whole, *_ = tried = [_tried(name, meaning, results(batches[0])).replace(rows=batches[0])]
     for rows in batches[1:]:

@@ -39,6 +39,8 @@ def usual_candidates(format: Format, into: Format, plan: Plan, reader: ProbeRead
 def compensated_candidates(into: Format, plan: Plan) -> Iterator[Candidate]:
     """Yield candidates that add one term after the other in the order of a plan, with Kahan's compensation.
 
+    If the plan does not add one term after the other, nothing is yielded.
+
     Other compensated sums do not lose the units of a probe (see `probes`), so probes find no plan for them.
 
     >>> from floatlab.formats import parse_format

@@ -228,7 +228,7 @@ class _Mapping:
     def _best_fit(self, ways: list[Candidate], places: Array) -> tuple[Candidate | None, Array]:
         """Return the candidate that reproduces the most elements bit for bit, and the mask of these elements.
 
-        Only candidates that are best on a sample are replayed in full. An element must be equal in all products.
+        Only candidates that are best on a sample are replayed in full. Such an element is equal in all random products.
         """
         failed, best = np.zeros((len(self.trials.kept), *self.shape), np.bool_), np.zeros_like(places)
         tried: list[Candidate] = []
@@ -348,7 +348,7 @@ def order_map(
     Raises
     ------
     PlanError
-        If the terms of no element are added along a tree, or the target gives two results for the same terms.
+        If there is no element whose terms are added along a tree, or two results for the same terms differ.
     UnsupportedError
         If the function cannot be called with these operands.
     MissingPartError

@@ -1,7 +1,7 @@
-"""Send probes to a target, and read the results at elements that have the same tree.
+"""Send probes to a target, and read the results at elements whose terms are added along the same tree.
 
 A probe is one vector of terms. One call of a sum or dot product answers one probe. A matrix product answers one probe
-in each row (or in each column) that has an element with this tree.
+in each row (or in each column) that has such an element.
 """
 
 from __future__ import annotations
@@ -168,11 +168,11 @@ class ProbeReader:
         return tuple(sorted(found))
 
     def kept(self, plan: Plan, into: Format) -> tuple[tuple[int, ...], int]:
-        """Return the nodes whose sums have fewer significand bits than other sums, and their number of bits.
+        """Return the nodes whose sums have fewer significand bits than other sums, and the number of these bits.
 
         Each node must add two numbers. If all sums have the same number of bits, all nodes are returned, unless this
         number is 25 or more: then no node is returned. The root is returned only if its sum has fewer bits than the
-        format of the results.
+        format of the results. If no node is returned, the number of bits is 0.
         """
         ids = range(plan.terms, plan.root + 1)
         found: tuple[int, ...] = ()

@@ -3,8 +3,8 @@
 A probe has a huge number at term i, its negative at term j, and 1 at every other term. A 1 that is added to one of the
 two huge numbers before the huge numbers meet is lost, and every other 1 remains. The result is therefore the number of
 terms outside the subtree in which terms i and j meet. The sizes of these subtrees, for all pairs of terms, determine
-the whole tree. The path from a term to the result passes through nodes. Two other terms join this path at the same node
-if the first term meets both in subtrees of the same size.
+the whole tree. Take the path from term i to the result. Terms j and k join it at the same node if the subtree in which
+i meets j is as large as the subtree in which i meets k.
 
 P. Xie, Y. Gao and J. Xue, *FPRev: revealing floating-point accumulation orders* (USENIX ATC 2025; arXiv:2411.00442).
 Unlike the paper, this module first tests whether a group of terms forms the same tree as a known group of the same
@@ -113,8 +113,9 @@ class _Search:
         return Plan(n, tuple(self.nodes))
 
     def _forest(self, terms: Array, parent: int, from_last: bool) -> _Forest:
-        """Return the ids of the subtrees that terms form below a node; `parent` is the number of terms below this node.
+        """Return the ids of the roots of the subtrees that `terms` form; these subtrees are operands of one node.
 
+        `parent` is the number of terms below this node. The whole sum has no node above it, and its `parent` is n + 1.
         The search follows the path from the first term to the root, or from the last term if `from_last` is true.
         """
         roots: list[int] = []
@@ -218,7 +219,9 @@ class _Search:
     def _matched_roots(self, groups: Array, parent: int) -> list[int | None]:
         """Return, for each row of `groups`, the root if the row's terms form the known tree of this size, else None.
 
-        The size is the number of terms in a row. The node above these terms has at least `parent` terms below it.
+        The size is the number of terms in a row. The terms of each row are below a node that also has other terms below
+        it. `parent` is the smallest number of terms below these nodes. Rows are tested only if `parent` exceeds the
+        size.
         """
         count, m = groups.shape
         shape = self._shape(m) if m < parent and m > 2 else None

@@ -40,7 +40,10 @@ class RandomProducts:
         return RandomProduct(self._sized, self._rng)
 
     def make(self, wanted: int) -> list[RandomProduct]:
-        """Make and keep products until `wanted` products are kept or a limit is reached; return the new products."""
+        """Make and keep products until `wanted` products (but at least 2) are kept; return the new products.
+
+        At most 64 products are kept, and fewer if they take too much work or memory.
+        """
         sized = self._sized
         rows, columns = sized.matrix_shape
         numbers = rows * columns + sized.terms * (rows + columns)

@@ -102,7 +102,7 @@ def reveal(
         The type of the terms: "float16", "float32", "float64" or "bfloat16".
     kind : {"sum", "dot", "matvec", "matmul"}, optional
         The operands of the function. By default, its name determines them. A function with an unknown name gets one
-        vector ("sum").
+        vector ("sum"). With `shape`, the number of axes determines the operands: "matvec" for (M, K), else "matmul".
     device : str
         The device on which the function's library computes, such as "cuda:1".
     shape : tuple of int, optional
@@ -223,7 +223,8 @@ class _Trials:
     """Random sums, and the results of a target for them.
 
     In a product, row r of trial t computes sum t + r, modulo the number of trials. Over all trials, a row therefore
-    computes every sum once. `real` holds the first element of each product, and `whole` all elements.
+    computes every sum once. `real` holds the first element of each product, and `whole` all elements. For a sum or dot
+    product, both hold the results of all trials.
     """
 
     def __init__(self, prober: Prober, seed: int, trials: int) -> None:

@@ -170,7 +170,7 @@ class PartlyFused(Record):
     """
 
     accumulator: Format
-    fused: tuple[int, ...]  # numbers of terms, ascending
+    fused: tuple[int, ...]  # indices of terms, ascending
     partials: Format | None = None
     kept: tuple[int, ...] = ()  # ids of nodes, ascending
 

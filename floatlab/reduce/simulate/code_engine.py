@@ -190,9 +190,9 @@ class CodeEngine:
     def _sum_doubles(self, numbers: list[Array], sums: Array) -> Array:
         """Add binary64 numbers exactly, round once, and write the sums to `sums`; return a mask of doubtful sums.
 
-        Doubtful sums may be wrong. They are of two kinds: infinite or NaN sums, and nonzero sums that round to zero in
-        binary64. If the format is so wide that rounding to odd in binary64 first could change a result, all sums that
-        are inexact in binary64 are doubtful, too.
+        Doubtful sums may be wrong. They are of two kinds: sums that are not finite (or overflow on the way), and zero
+        sums with an inexact partial sum. If the format is so wide that rounding to odd in binary64 first could change a
+        result, all sums with an inexact partial sum are doubtful.
         """
         total, exact = np.zeros(sums.shape), np.ones(sums.shape, np.bool_)
         with np.errstate(all="ignore"):
@@ -213,8 +213,9 @@ class CodeEngine:
     def _walk(self, sums: Array, slots: Array, trail: Array | None = None) -> tuple[Array, int]:
         """Add many terms to few sums, in a loop that works on binary64 numbers and rounds each sum to the format.
 
-        Return the sums and the number of steps done. Steps are done in parts of `ROWS` steps. The loop stops before the
-        first part that has a number or a sum that is not finite. The sums after each step are written to `trail`.
+        Return the sums and the number of steps done, which is 0 if there is no such loop or if it would save no time.
+        Steps are done in parts of `ROWS` steps. The loop stops before the first part that has a number or a sum that is
+        not finite. The sums after each step are written to `trail` if it is given.
         """
         factors = self.sides if self.fma else ()
         formats = [self.format, *(side.format for side in factors)]

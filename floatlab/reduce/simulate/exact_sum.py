@@ -53,7 +53,10 @@ def exact_totals(x: Source, y: Source | None = None) -> tuple[Exact, Exact] | No
 
 
 def _products(parts: list[tuple[Array, Array, int]]) -> list[tuple[Array, Array]]:
-    """Return arrays of integers c, |c| < 2^63, and of exponents q; Σ c·2^q equals the sum of the terms or products."""
+    """Return pairs of arrays: integers c, |c| < 2^63, and exponents q.
+
+    Over all pairs, Σ c·2^q is the sum of the terms or products.
+    """
     if len(parts) == 1:
         return [(parts[0][0], parts[0][1])]
     (a, p, a_digits), (b, q, b_digits) = parts

@@ -266,7 +266,7 @@ def _fused_one_by_one(total: float, products: list[float]) -> list[float]:
 
 
 def _last_place(x: Array) -> int:
-    """Return e such that all finite numbers of x, in binary32, are multiples of 2^e; 0 if all numbers are zero."""
+    """Return e such that all finite numbers of x, in binary32, are multiples of 2^e; 0 if all of them are zero."""
     magnitudes = np.abs(x)
     nonzero = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
     if not len(nonzero):

@@ -89,7 +89,7 @@ cores, arXiv:2512.07004; P. Xie et al., MMA-Sim, arXiv:2511.10909'
         return Context("RTZ") if self.terms.name == "tf32" else Context()
 
     def multiply_add(self, x: Source, y: Source, c: Source) -> Array:
-        """Return the codes of c + Σ x·y as the unit computes them; x and y have the shape (n, *batch), c has `batch`.
+        """Return the codes of c + Σ x·y as the unit computes them; their shapes are (n, *batch) and, for c, `batch`.
 
         Raises UnsupportedError if `adder` is not a `TensorCore`.
         """

@@ -152,7 +152,7 @@ def _plain(name: str) -> str:
 
 
 def unmodelled(name: str) -> str | None:
-    """If an architecture is known to have no model, return the reason; else None.
+    """Return why the machine with this name has no model, or None if its architecture is not known to lack models.
 
     >>> unmodelled("cdna4.mxf4.f32")
     'no model of the matrix units of MI350, MI355 has been published'

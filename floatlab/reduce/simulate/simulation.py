@@ -39,10 +39,11 @@ _MOST = 1 << 23  # the largest number of values that a tile holds in memory, unl
 
 
 def evaluate(batches: Batches, engine: CodeEngine, observe: Observer | None = None) -> Array:
-    """Add the terms in the order of `batches`; return the sums as an array of the shape `engine.batch`.
+    """Compute many sums in one order, that of `batches`; return an array of the sums, of the shape `engine.batch`.
 
-    `observe` receives the ids and values of all nodes, each node once and after its arguments. Raises UnsupportedError
-    if `engine` and `batches` have different numbers of terms.
+    A batch is a group of chains of additions that can be computed in parallel. `observe` receives the ids and values of
+    all nodes, each node once and after its arguments. Raises UnsupportedError if `engine` and `batches` have
+    different numbers of terms.
     """
     if batches.terms != engine.terms:
         raise UnsupportedError(f"the order is for {batches.terms} terms, not {engine.terms}")

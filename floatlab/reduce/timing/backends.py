@@ -146,7 +146,7 @@ class BackendComparison(Answering, Record):
 
     @property
     def nearest(self) -> BackendTiming:
-        """The backend with the smallest root mean square of q (see `quotients`); the first one if several are equal."""
+        """The backend with the smallest root mean square of q (see `ProductErrors`); the first if several are equal."""
         return min(self.runs, key=lambda run: run.errors.q_rms)
 
 

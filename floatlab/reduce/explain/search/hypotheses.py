@@ -1,8 +1,8 @@
 """Hypotheses on why one result differs from the product of its inputs. Each hypothesis is verified on all elements.
 
-A hypothesis consists of a model of the inputs (`stages`), an accumulator format, and possibly a fault (`faults`). In
-general, a hypothesis is accepted only if it leaves every error within the rounding error bound, except at the positions
-of the fault. Simpler hypotheses are tried first.
+A hypothesis consists of three parts: a model, which says how the inputs may have been changed (see `stages`); the
+format of the sums; and possibly a fault (`faults`). In general, a hypothesis is accepted only if it leaves every error
+within the rounding error bound, except at the positions of the fault. Simpler hypotheses are tried first.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ class SideExplainer(UnexplainedSearch):
     def explain(self) -> SideExplanation:
         """Return the first hypothesis that fits.
 
-        If none fits, or if an alternative fits equally well, return the status "unknown".
+        If none fits, or if an alternative fits equally well, return the status "unknown". If another precision explains
+        all wrong rectangles, this precision is named as the cause.
         """
         return self._with_precision_of_parts(self._checked())
 
@@ -170,10 +171,12 @@ class SideExplainer(UnexplainedSearch):
         return is_flat(values) and has_few_bits(float(values.flat[0]))
 
     def _without_model(self, found: SideExplanation) -> SideExplanation | None:
-        """Explain the result by a single fault of the plain product. Return None if this does not explain all errors.
+        """Return a simpler explanation than `found`, or None if there is none.
 
-        A single fault is a simpler explanation than a fault together with changed inputs, or than many wrong elements
-        together with a rounding.
+        If the model of `found` changes no element by more than rounding does, `found` is returned without this model.
+        Otherwise, single faults of the plain product are tried: moved rows or columns, and missing terms. A single
+        fault is simpler than a fault together with changed inputs, or than many wrong elements together with a
+        rounding.
         """
         names = {each.name for each in found.causes}
         if self.stray.any() or len(names) < 2 or not names & (_LOCAL | MOVED | _SHIFTS):
@@ -193,10 +196,10 @@ class SideExplainer(UnexplainedSearch):
         return None
 
     def _plain_or_flushed(self) -> SideExplanation | None:
-        """Explain the result by the plain product; numbers may be flushed to zero, or sums rounded in one direction.
+        """Explain the result by the plain product with one unusual step, or return None.
 
-        The result may also have been rounded again, or to a few digits (as if printed). Return None if none of these
-        explains the result.
+        Three steps are tried: numbers are flushed to zero; sums are rounded in one direction; the final rounding is
+        unusual, for example to a few digits, as if printed. A second final rounding (see `_TWICE`) is not accepted.
         """
         view = self.plain
         fit = view.fit()
@@ -224,7 +227,11 @@ class SideExplainer(UnexplainedSearch):
         return best_cast(self.side, self.plain)
 
     def _cast_with_fault(self) -> SideExplanation | None:
-        """Explain a result that was rounded to fewer digits and has some wrong elements; return None if this fails."""
+        """Explain a result that was rounded to fewer digits and has some wrong elements; return None if this fails.
+
+        If rounded inputs explain the wrong elements, they are named as a cause instead. If rounded inputs may explain
+        them, the status is "unknown".
+        """
         known, wrong = self._cast
         places = find_places(wrong)
         if not known or places is None:
@@ -252,7 +259,8 @@ class SideExplainer(UnexplainedSearch):
     def _of_one_number(self) -> SideExplanation:
         """Explain a result whose elements are all equal, such as a product of constant inputs.
 
-        All elements together count as one observation.
+        All elements together count as one observation. Sums in binary16 and in bfloat16 are tried. If they do not give
+        the result, the status is "unknown" for errors that coarse sums or inputs can cause, and "bug" for larger ones.
         """
         view = self.plain
         wrong = view.fit().wrong
@@ -284,7 +292,10 @@ class SideExplainer(UnexplainedSearch):
         return self._found("rounding", (), model, accumulator, np.array([z]))
 
     def _by_bits(self) -> SideExplanation | None:
-        """Explain the result by sums in a narrow format and, where these do not give the bits, by faults."""
+        """Explain the result by sums in a narrow format and, where these do not give the bits, by faults.
+
+        Return None if there is too little evidence for such sums.
+        """
         plain = self.plain
         wrong = plain.fit().wrong
         if self.stray.any() or not wrong.any():

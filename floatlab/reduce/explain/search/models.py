@@ -68,12 +68,12 @@ class ModelSearch(SideReport):
 
     @property
     def options(self) -> list[SampledModel]:
-        """All models of the inputs that were tried, with their residuals in the sample."""
+        """All models of the inputs that were tried, each with its errors in a sample of the elements."""
         return self._sampled[0]
 
     @property
     def near(self) -> list[SampledModel]:
-        """The models of the inputs that leave only small errors in the sample, the likeliest first."""
+        """The models of the inputs that leave only small errors in the sample (see `options`), the likeliest first."""
         return self._sampled[1]
 
     def _models(self) -> SideExplanation | None:
@@ -87,7 +87,7 @@ class ModelSearch(SideReport):
         return likely_pairs(self.problem, self.side, self.accumulators, self.tick)
 
     def _pairs(self) -> SideExplanation | None:
-        """Explain the result by two different changes of the inputs, such as block formats with different scales.
+        """Explain the result by a different change of each input, such as two block formats with different scales.
 
         Return None if no pair of changes fits.
         """
@@ -278,7 +278,10 @@ class ModelSearch(SideReport):
         return self._found("bug", both, view=view) if both else self._in_another_order(view, wrong)
 
     def _in_another_order(self, view: View, wrong: Array) -> SideExplanation | None:
-        """Explain a result that is transposed, or has transposed factors, and was computed in another precision."""
+        """Explain a result that is transposed, or has transposed factors; return None if this fails.
+
+        The result may also have been computed in another precision, or have wrong elements or regions.
+        """
         if self.is_reread or self.stray.any():
             return None
         for fault, problem, side, differing in readings(self.problem, self.side, view, self.differing, wrong):
@@ -334,14 +337,16 @@ class ModelSearch(SideReport):
     def _bits_of_range(self) -> float:
         """The evidence, in bits, that is required for a range of missing or doubled terms.
 
-        About n² / 2 ranges are possible among n terms, so the evidence must be 2·log2(n) bits larger than for sums.
+        About n² / 2 ranges are possible among n terms. Therefore, the evidence must be 2·log2(n) bits larger than
+        BITS_OF_SUMS, the evidence that is required for sums in a narrow format.
         """
         return BITS_OF_SUMS + 2 * log2(self.problem.terms)
 
     def _is_certain(self, view: View, product: Array | None, wrong: Array) -> bool:
         """Return whether a fault is certain.
 
-        It is certain if no narrower accumulator fits, or if the errors far exceed those of the final rounding.
+        It is certain if no narrower accumulator fits (see `narrower`). It is also certain if more than 20 elements are
+        wrong, and the median of their errors is more than eight times the largest error of the final rounding.
         """
         if self.narrower is None:
             return True

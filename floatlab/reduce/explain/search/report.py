@@ -83,9 +83,11 @@ class SideReport:
         view: View | None = None,
         product: Array | None = None,
     ) -> SideExplanation:
-        """Return an explanation.
+        """Return an explanation whose causes are the given ones, stray elements, and an unusual final rounding.
 
-        Its causes are the model, the faults, the accumulator, the final rounding, and stray elements.
+        The accumulator is a cause only if it is not the usual one and there are no faults. The final rounding is
+        examined only if `view` is given. Stray elements that the causes do not explain turn the status into "bug",
+        unless it is "unknown". A result with the status "product" and any cause gets the status "rounding".
         """
         causes = [self._cause(each, "result") for each in faults]
         if model.name:

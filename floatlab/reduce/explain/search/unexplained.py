@@ -47,7 +47,7 @@ class UnexplainedSearch(ModelSearch):
     def _unexplained(self) -> SideExplanation:
         """Return the first explanation that fits, or the status "unknown".
 
-        Every search takes the result compared with the exact product, and the errors that this comparison shows.
+        Every search gets `view`, which compares the result with the exact product, and `fit`, the errors in this view.
         """
         view = self.plain
         fit = view.fit()
@@ -160,7 +160,10 @@ class UnexplainedSearch(ModelSearch):
         return self._bug(view, Fault("not-the-product", (), known)) if share_of(~fit.wrong[some]) <= _RIGHT else None
 
     def _region(self, view: View, fit: Fit) -> SideExplanation | None:
-        """Explain the result by wrong rectangles. Return None if at least half of the elements are wrong."""
+        """Explain the result by wrong rectangles.
+
+        Return None if the wrong elements form no rectangles, or if at least half of the elements are wrong.
+        """
         some = are_live(view)
         places = find_places(fit.wrong)
         if places is None or places.name != "region" or fit.wrong[some].sum() >= _MOST_WRONG * some.sum():
@@ -192,7 +195,11 @@ class UnexplainedSearch(ModelSearch):
         return self._bug(view, fault)
 
     def _placed(self, view: View, wrong: Array) -> Fault:
-        """Return the fault that lists the wrong elements, or `not-the-product` if most elements are wrong."""
+        """Return the fault that lists the wrong elements, or the rectangles that they form.
+
+        If most elements are wrong, and do not lie in rectangles that cover at most 75 % of the result, the fault is
+        `not-the-product`.
+        """
         fault, count = placed(view, wrong), int(wrong.sum())
         if fault.name == "elements" and count > max(_LISTED, _MOST_WRONG * view.usable.sum()):
             places = find_places(wrong, _MOST_WRONG)
