@@ -90,7 +90,10 @@ CYCLE = (*(theme.name for theme in THEMES), "ansi-dark", "ansi-light")
 
 
 def role_colours(dark: bool, ansi: bool) -> dict[str, str]:
-    """Return the colours of the roles for a theme that does not define them."""
+    """Return the colours of the roles for a theme that does not define them.
+
+    If `ansi` is true, the colours are among the sixteen colours of the terminal.
+    """
     if ansi:
         return _ANSI if dark else _ANSI_LIGHT
     return _DARK if dark else _LIGHT

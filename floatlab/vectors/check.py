@@ -65,7 +65,11 @@ class Mismatch(Record):
 
 
 def _settings(context: Context) -> str:
-    """Return the command-line options for a context: the rounding direction, and all rules that are not the default."""
+    """Return the command-line options for a context: its rounding direction, and other rules.
+
+    The seed is given for stochastic rounding. The rules for overflow, absent values, NaNs, tininess and flushing are
+    given if they are not the default.
+    """
     words = [f"-r {context.rounding.value}"]
     if context.rounding.is_stochastic:
         words.append(f"--seed {context.seed}")

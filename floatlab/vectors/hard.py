@@ -2,8 +2,8 @@
 
 A random product is almost never close to a tie. For products and quotients, a congruence (modulo a power of two, or
 modulo the divisor) gives an operand for which the result is close to a tie. For square roots, a search finds an integer
-of p + 1 digits, digit by digit. The square of this integer is close to a multiple of a large power of two, and this
-multiple is the operand.
+of p + 1 binary digits, digit by digit, where p is the precision. The square of this integer is close to a multiple of a
+large power of two. This multiple, scaled by a power of two, is the operand.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def nearest(kind: Format, negative: bool, c: int, q: int) -> int:
 
 
 def near(code: int, kind: Format, draws: RandomIntegers) -> int:
-    """Move a number up or down by at most two neighbours, possibly flip the sign, and return the code."""
+    """Return the code of a number at most two steps above or below the given one, possibly with the other sign."""
     datum = Datum(kind, code)
     if not datum.is_finite:
         return code
@@ -41,7 +41,7 @@ def pointed(
     """Return operands for which the result of an operation is hard to round.
 
     `operation` is the name of the operation in TestFloat, such as mulAdd. `kind` is the type of the operands;
-    `operands` are random operands, which some operations keep or modify.
+    `operands` are random operands. For some operations, they are kept or modified; for others, all are replaced.
     """
     if isinstance(kind, Integer):
         return [_integer_beside_a_tie(kind, result, draws)] if isinstance(result, Format) else operands
@@ -65,7 +65,7 @@ def _cancelling(operation: str, operands: list[int], kind: Format, draws: Random
 
     The other term is the first operand or, in an fma, the product. In about half of the cases, the magnitude of the new
     operand is close to that of the other term, so that both may nearly cancel. In the other cases, the magnitude of the
-    new operand is close to ½ or ¼ ulp of the other term.
+    new operand is close to ½ or ¼ ulp of the other term. If the other term is not finite, no operand is replaced.
     """
     if len(operands) < 2:
         return operands
@@ -140,7 +140,7 @@ def _quotient(kind: Format, draws: RandomIntegers) -> list[int]:
 
 
 def _square(kind: Format, draws: RandomIntegers) -> int:
-    """Return the code of a number whose square root is very close to a tie.
+    """Return the code of a number whose square root is very close to a tie, or rarely the code of 1.
 
     A tie is a number of p + 1 bits that ends in 1, where p is the precision.
     """
@@ -162,7 +162,7 @@ def _square(kind: Format, draws: RandomIntegers) -> int:
 
 
 def _remainder(operands: list[int], kind: Format, draws: RandomIntegers) -> list[int]:
-    """Modify the dividend so that the quotient is close to n + ½, a tie between two integers."""
+    """Modify the dividend so that the quotient is close to n + ½, a tie, unless the divisor is zero or not finite."""
     divisor = Datum(kind, operands[1])
     if not divisor.is_finite or not divisor.exact:
         return operands

@@ -82,7 +82,10 @@ def _places(fmt: Format) -> dict[str, tuple[int, int]]:
 
 
 def fields(datum: Datum) -> dict[str, str]:
-    """Return the code and its fields S, E, J and T as text: the code and T in hexadecimal, the others in decimal.
+    """Return the code of a datum and the fields of the code, as text.
+
+    The fields are the sign S, the exponent E, the integer bit J (only in x87) and the trailing significand T. Fields
+    that the format lacks are left out. The code and T are in hexadecimal, the others in decimal.
 
     >>> from floatlab import decode
     >>> fields(decode(0x3C7C, "fp16"))

@@ -105,12 +105,13 @@ class Answer(Record):
     """The result of a question, with functions that make its page, its JSON and other outputs on demand.
 
     `page` returns the page. `records` returns the JSON objects (one per line). `words` returns the values for
-    `--quiet`. `codes` returns the codes of the results. `results` are the resulting `Datum` objects. If the page
-    consists of the pages of several results, `parts` returns these pages. `operands` are the operands of an operation
-    as `Datum` objects. `scenes` returns the page as an animation; its argument says whether to draw the bits of the
-    operands. `found` is the object that is shown. `status` is the exit status of the command, such as 1 if a check
-    failed. `table` returns the numbers as CSV. `chart` returns the chart for `--plot`. `plan` returns the text for
-    `--plan`. `document` takes the command and returns the document for `--html`; the default is the page.
+    `--quiet`. `codes` returns the codes of the results. `hints` are remarks for the standard error. `results` are the
+    resulting `Datum` objects. If the page consists of the pages of several results, `parts` returns these pages.
+    `operands` are the operands of an operation as `Datum` objects. `scenes` returns the page as an animation; its
+    argument says whether to draw the bits of the operands. `found` is the object that is shown. `status` is the exit
+    status of the command, such as 1 if a check failed. `table` returns the numbers as CSV. `chart` returns the chart
+    for `--plot`. `plan` returns the text for `--plan`. `document` takes the command and returns the document for
+    `--html`; the default is the page.
     """
 
     page: Callable[[], Page]

@@ -52,7 +52,8 @@ class Questions:
     def __init__(self, earlier: Callable[[], Iterable[tuple[str, Question]]]) -> None:
         """Start without questions.
 
-        `earlier` is a function that reads the questions of the last session. It is called at first use.
+        `earlier` is a function that reads the questions of the last session. It is called when `newest_first` is first
+        read.
         """
         self._earlier = earlier
         self._asked: list[tuple[str, Question]] = []  # the name of the screen, and the question

@@ -104,9 +104,9 @@ class FilePicker(Picker):
     """
 
     def __init__(self, title: str, word: str = "", *, whole: bool = False) -> None:
-        """Begin in the folder of the file `word` or, if `word` is FILE::ARRAY, in this file.
+        """Begin in the folder of the file `word` or, if `word` is FILE::ARRAY and the file exists, in this file.
 
-        If there is no such folder or file, begin in the working directory.
+        If the folder does not exist, begin in the working directory.
         """
         super().__init__(title, [], (word,), free=True)
         path, colons, _ = word.partition("::")
@@ -154,8 +154,8 @@ class FilePicker(Picker):
     def take(self, name: str) -> None:
         """Open the folder or the file with this name, and list its content.
 
-        A file is opened only if it may have several arrays, and not if `whole` is true. For any other name, close the
-        window and return the name.
+        A file is opened only if it may have several arrays, and not if `whole` is true. For any other name, and for a
+        file that has only one array, close the window and return the name.
         """
         if name == _UP:
             above = whole_path(os.path.join(self._place, os.pardir))

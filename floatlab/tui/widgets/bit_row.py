@@ -57,8 +57,8 @@ class BitRow(Cells):
         """Start empty.
 
         If `ruler` is true, a ruler above the bits shows the numbers of the bits while the row has the focus. If
-        `steady` is true, the row to which edits apply always shows its ruler, so that no widget moves when an input box
-        gets the focus.
+        `steady` is true, too, the ruler is also shown while edits apply to the row (`is_active`). So no widget moves
+        when the focus goes from the row to an input box.
         """
         super().__init__(id=id)
         self._strip: Block | None = None

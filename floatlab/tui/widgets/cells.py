@@ -177,8 +177,8 @@ class Cells(PageView, can_focus=True):
 class ColumnTable(Cells):
     """A table whose header does not scroll. It shows the first column, and as many of the other columns as fit.
 
-    If not all columns fit, the columns in `Table.optional` move to the end. The column that a page omits first comes
-    last.
+    If not all columns fit, the columns in `Table.optional` move to the end. The less important such a column is, the
+    further to the right it is shown.
     """
 
     FROZEN = 1

@@ -61,7 +61,8 @@ def _readings(derivation: Derivation) -> tuple[Derivation | None, ...]:
 def typed_rows(derivation: Derivation) -> list[Block]:
     """Return rows with the result that the operation would have if the operands were not rounded.
 
-    There are no rows if this result is equal to the actual one, or if the exact result is not a short decimal.
+    There are no rows if this result is equal to the actual one, if one of the two is not finite, or if the exact result
+    is not a short decimal.
 
     >>> from floatlab import add
     >>> from floatlab.page.model import Page

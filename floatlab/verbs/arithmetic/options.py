@@ -74,7 +74,10 @@ def _validate(question: Question) -> Question:
 
 
 def _with_witness(question: Question) -> Question:
-    """Return the question with operands for which fma and multiply-then-add differ; raises FloatlabError."""
+    """Return the question with operands for which fma and multiply-then-add differ.
+
+    Raises FloatlabError if no such operands are found, or if the question has no format or a wrong number of values.
+    """
     from floatlab.verbs.arithmetic.answer import no_witness, witness
 
     if not question.formats:

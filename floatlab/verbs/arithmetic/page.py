@@ -108,7 +108,7 @@ def framed(x: Exact, top: int, fraction: int, least_tail: int = 0) -> tuple[str,
     """Return |x| / 2^top in binary, as two texts.
 
     The first text ends `fraction` places after the point. The second one has the digits that follow, at least
-    `least_tail` and at most `TAIL`.
+    `least_tail` and at most `TAIL`, and ends with … if more nonzero digits follow.
 
     >>> framed(Exact(False, 0b1111111001, -13), 0, 10)
     ('0.0001111111', '001')
@@ -329,7 +329,10 @@ def operation_heading(derivation: Derivation) -> Note:
 
 
 def stage_rows(derivation: Derivation, shown: list[StepGroup], why: bool) -> list[Block]:
-    """Return the rows of these groups of steps. If `why` is true, add the reason for the steps after each group."""
+    """Return the rows of groups of steps.
+
+    If `why` is true, each group is followed by the reason for its last step.
+    """
     if not why:
         return [block for stage in shown for block in stage.blocks]
     from floatlab.verbs.arithmetic.reasons import reason

@@ -120,7 +120,7 @@ def integer_page(result: IntegerResult) -> Page:
 
 
 def product_end(separate: Derivation) -> int:
-    """Return the number of steps of multiply-then-add up to the encoding of the product."""
+    """Return the number of steps of multiply-then-add up to the first encoding, which is that of the product."""
     return next((i + 1 for i, step in enumerate(separate.steps) if isinstance(step, Encode)), len(separate.steps))
 
 

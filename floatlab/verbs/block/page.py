@@ -171,7 +171,8 @@ def _in_words(block: BlockDerivation) -> bool:
 def _formula_rows(block: BlockDerivation, level: int, stored: dict[str, Datum | None]) -> list[Block]:
     """Return a row for each formula of the scale rule that is computed once per tensor or per block (`level`).
 
-    If the result of a formula is stored, `stored` maps the formula's name to the stored datum.
+    If a rule tries several scales for a block, their errors have rows, too. If the result of a formula is stored,
+    `stored` maps the formula's name to the stored datum.
     """
     lines = {line.name: line.level for line in block.rule.steps()}
     names = {step.name for step in block.steps if lines.get(step.name, BLOCK) == level}

@@ -30,7 +30,7 @@ def _rounded(value: Fraction) -> str:
 def _shown(format: Format, magnitude: int) -> str:
     """Return the number with the code `magnitude` and sign 0, rounded to a few digits.
 
-    The number can be irrational if the format is defined by a table.
+    If the format is defined by a table, the number can be irrational. Then a close lower bound is rounded.
     """
     datum = Datum(format, format.compose(False, magnitude))
     value = datum.bounds(64)[0].as_fraction()

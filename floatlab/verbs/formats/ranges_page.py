@@ -127,7 +127,7 @@ def _digits(precision: int) -> str:
 
 
 def _above_one(format: Format) -> str:
-    """Return the distance from 1 to the next number of a format, as text for a table."""
+    """Return the distance from 1 to the next larger number of a format, as text; "no 1" if the format lacks either."""
     one = encode("1", format)
     if not one.is_finite or one.exact != 1 or not one.next_up.is_finite or one.next_up == one:
         return "no 1"
@@ -167,5 +167,8 @@ def _ticks(low: int, high: int) -> list[int]:
 
 
 def _roundness(k: int) -> int:
-    """Return a sort key for exponents: 0 comes first, then multiples of large powers of two."""
+    """Return the priority of a tick at exponent k.
+
+    It is highest for k = 0. Otherwise, the larger the power of two that divides k, the higher it is.
+    """
     return (k & -k).bit_length() if k else 1 << 10

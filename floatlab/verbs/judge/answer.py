@@ -107,8 +107,8 @@ def explain_differences(
 ) -> tuple[Page, Callable[[], Wire], Diagnosis]:
     """Return why two results differ: rows of a page, a function that returns JSON members, and the diagnosis.
 
-    For operations other than products of vectors and matrices, the page has only the diagnosis, and the function
-    returns an empty object.
+    For operations other than products of vectors and matrices, and for products with a bias, the page has only the
+    diagnosis, and the function returns an empty object.
     """
     first, second, x, y, *added = _sources_of((*words, *inputs, *filter(None, (bias,))), format, dtype)
     others = [first, second, *added]

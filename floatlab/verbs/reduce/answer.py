@@ -76,7 +76,10 @@ def scaled_words(
 
 
 def _scales(word: str, format: Format) -> Piece:
-    """Return an array of scales. Codes in a typed list are codes of `format`. Raises FloatlabError."""
+    """Return an array of scales; raises FloatlabError.
+
+    If a typed list has codes, the whole list is read into `format`. Other typed numbers are read into binary64.
+    """
     if "bits:" not in word:
         return arrays_of((word,), parse_format("binary64"))[0]
     found = arrays_of((word,), format)[0]

@@ -1,7 +1,8 @@
 """A node (one addition) of a sum, as the explorer shows it.
 
-If a node adds several operands at once, a page shows them aligned. For other nodes, there is a list of roundings. Each
-rounding has a question, such as `floatlab add …`, whose answer shows the rounding step by step.
+If a node adds several operands at once, `node_page` shows the operands and their sum. For other nodes, `roundings_at`
+lists the roundings. Each rounding has a question, such as `floatlab add …`, whose answer shows the rounding step by
+step.
 """
 
 from __future__ import annotations

@@ -172,7 +172,11 @@ def error_cells(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
 
 
 def worst_of(found: Reduction) -> list[Contribution]:
-    """Return the contributions with the largest errors, the worst first; empty if the search would take long."""
+    """Return the contributions with the largest errors, the worst first.
+
+    For more than `_TRACED` terms, only additions are returned. The list is then empty for compensated sums and tensor
+    cores, and if the search would take long or is not supported.
+    """
     if len(found) <= _TRACED:
         entries = [each for each in error_contributions(found) if each.error]
         return nlargest(_WORST, entries, key=lambda each: abs(each.error or Fraction(0)))

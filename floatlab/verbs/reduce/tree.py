@@ -188,7 +188,8 @@ class Tree:
     def _operand(self, id: int, depth: int, unfolded: frozenset[Key], node: int | None = None) -> Iterator[TreeRow]:
         """Yield the row of an operand and, if it is unfolded, the rows below it.
 
-        `node` is the node that adds the operand; it is None for the first operand of a chain.
+        `node` is the node that adds the operand; it is None for the first operand of a chain, and for operands that are
+        added at once.
         """
         is_open = ("part", id) in unfolded if id >= self.plan.terms else None
         key: Key = ("part", id) if node is None else ("link", node, id)

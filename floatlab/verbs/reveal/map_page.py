@@ -131,7 +131,7 @@ def class_page(found: OrderMap, number: int) -> Page:
 def _scaled(sizes: list[int], room: int) -> list[int]:
     """Reduce sizes in proportion so that their sum fits into `room`. Each size remains at least 1.
 
-    If there are more than `room` sizes, only the first `room` sizes are returned.
+    If there are more than `room` sizes, only the first `room` sizes are returned (at least one).
 
     >>> _scaled([4, 2], 9), _scaled([60, 39, 1], 10), _scaled([1, 1, 1], 2)
     ([4, 2], [5, 3, 1], [1, 1])

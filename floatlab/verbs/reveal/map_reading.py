@@ -25,7 +25,7 @@ _MOST_PROBES = 1 << 53
 
 
 class ReadClass(Record):
-    """The members of a JSON document for one class: elements whose terms are added in the same order."""
+    """The members of a JSON document that describe one class of elements, whose terms are added in the same order."""
 
     nodes: tuple[tuple[int, ...], ...] | None
     adders: tuple[NodeAdder, ...]
@@ -46,7 +46,7 @@ def order_map_of(
 ) -> OrderMap:
     """Return the order map that a document describes; raises FileFormatError if the document contradicts itself.
 
-    `seconds` is 0, because the document does not say how long the search took.
+    The field `seconds` of the map is 0, because the document does not say how long the search took.
     """
     if len(shape) != 3 or not 1 <= batch <= shape[0] or shape[0] % batch:
         raise FileFormatError(f"{[*shape]} is not a shape of {batch} products: rows of all products, terms, columns")

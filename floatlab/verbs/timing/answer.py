@@ -59,7 +59,8 @@ def backends_answer(
     """Return the answer for the product of two named matrices on several backends; raises FloatlabError.
 
     Without `format`, the product has the format of the matrices. If the matrices have different formats, the product is
-    computed in binary32 if binary32 contains both formats, otherwise in binary64. Typed numbers are read into binary32.
+    computed in binary64 if only binary64 contains both formats, otherwise in binary32. Typed numbers are read into the
+    format of the other matrix or, if both matrices are typed, into binary32.
     """
     names = parse_backends(backends)  # check the names before the files are read
     x, y = in_one_format(operands_of("matmul", words, format), format)

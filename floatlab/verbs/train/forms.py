@@ -22,8 +22,9 @@ _STEP_OPTIONS = (
 class FormPart(Record):
     """A part of a question, shown in a box: its name, and the subcommands (`forms`) that have it.
 
-    `place` is the index of the part among the values of the question, not counting the word `step`. If `place` is None,
-    the part is an option. `none` is the placeholder of the box. If `is_array` is true, the value may be a file.
+    `place` is the index of the part among the values of the question. The word `step` is not counted there, but the
+    words `underflow` and `check` are. If `place` is None, the part is an option. `none` is the placeholder of the box.
+    If `is_array` is true, the value may be a file. `label` replaces the name on the screen.
     """
 
     name: str

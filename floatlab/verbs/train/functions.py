@@ -104,7 +104,11 @@ def _computes(call: Function, x: float, format: Format) -> bool:
 
 
 def _guarded(call: Function, name: str) -> Function:
-    """Return the function, changed to return NaN outside its domain; other exceptions become UnsupportedError."""
+    """Return the function, changed to return NaN instead of raising ValueError or ArithmeticError.
+
+    Other exceptions, except KeyboardInterrupt and FloatlabError, become UnsupportedError. So do results that are not
+    numbers.
+    """
 
     def guarded(x: RoundedNumber | float) -> RoundedNumber | float:
         try:

@@ -25,8 +25,8 @@ _MOST = 1 << 23  # limit for these numbers if more steps are added
 class Laboratory:
     """A training session that has done `steps` of `goal` steps.
 
-    A *line* is all weights with one remedy, or the networks in one configuration. All lines do the same steps. Changes
-    of remedies are recorded, so that a restart can repeat them.
+    A *line* is all weights with one remedy, or the networks (one per seed) in one configuration. All lines do the same
+    steps. Changes of remedies are recorded, so that a restart can repeat them.
     """
 
     limit: int | None = None  # the number of steps for which there are gradients or updates; None if unlimited
@@ -69,7 +69,7 @@ class Laboratory:
 
     @property
     def labels(self) -> list[str]:
-        """The current name of each line: the remedy of a weight, or the configuration of a network."""
+        """The current name of each line: its remedy or its configuration."""
         raise NotImplementedError
 
     @property

@@ -1,8 +1,8 @@
 """The chart and the table of a training session in progress, and its values at any step.
 
-A *line* is a weight with one remedy, or a network in one configuration. Each line has a row in the table, and a curve
-in the chart, which is drawn with a letter. When the remedy of the line changes, the letter changes its case. Even
-before the first step, the axis of the chart extends to the last step (the goal).
+A *line* is all weights with one remedy, or the networks (one per seed) in one configuration. Each line has a row in the
+table, and a curve in the chart, which is drawn with a letter. When the remedy of the line changes, the letter changes
+its case. Even before the first step, the axis of the chart extends to the last step (the goal).
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _extend(chart: Chart, before: list[Curve], curves: list[Curve], goal: int, s
 
 
 def _split_at_changes(whole: Curve, place: int, switches: Sequence[Switch]) -> list[Curve]:
-    """Divide the curve of a weight at each change of remedy. Each part of the curve has its own letter and label."""
+    """Divide the curve of a line at each change of its remedy. Each part of the curve has its own letter and label."""
     own = [each for each in switches if each.place == place]
     parts, start = [], 0.0
     for i in range(len(own) + 1):

@@ -74,7 +74,7 @@ def values_chart(found: Training) -> Chart:
 
 
 def _read(found: Training) -> list[Block]:
-    """Return a row for each format that the remedies use for the gradient or update: its value, rounded to this format.
+    """Return a row for each format that remedies use for the gradient or update: the number rounded to this format.
 
     The list is empty unless there is a single weight whose gradient or update is constant.
     """

@@ -231,9 +231,10 @@ def _power(x: Fraction) -> str:
 
 
 def _line(found: UpdateTrace) -> list[Block]:
-    """Return a gap and a number line with w and its neighbours and, above them, the exact sum of w and the update.
+    """Return a gap and a number line, which shows where the exact sum lies between neighbouring numbers.
 
-    The list is empty if w or the sum is not finite.
+    The sum is that of the update and w or, if there is a master copy, of the update and the master copy. The list is
+    empty if one of these terms or the sum is not finite.
     """
     total, w = found.total, found.kept
     truth = total.derivation.truth

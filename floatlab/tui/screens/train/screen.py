@@ -140,11 +140,14 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
         return self.app.read_question(words_of(question)).having(brief=None)
 
     def takes_over(self, question: Question) -> bool:
-        """Return False for questions with a training session, because this screen runs the session itself."""
+        """Return whether the screen can use an answer that was begun before the screen opened.
+
+        It cannot if the question has a training session, because the screen runs the session itself.
+        """
         return form_of(question) not in ("run", "network")
 
     def ask(self, question: Question, started: Started) -> list[Answer]:
-        """Create the laboratory (the training session) for a question, and run it for up to GRACE/2 seconds.
+        """Create the laboratory (the training session) for a question, and run it for a few hundredths of a second.
 
         A question that needs no laboratory is answered as usual.
         """
@@ -179,7 +182,7 @@ class TrainScreen(TrainRunner, inherit_bindings=False):
     def draw(self, before: Question) -> None:
         """Show the boxes and the answer, and run a new training session to its first stop.
 
-        This is the step at which the previous session was paused, or else the last step.
+        The first stop is the step at which the previous session was paused, or else the last step.
         """
         self._fill()
         drawn = self.prepared
