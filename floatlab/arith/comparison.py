@@ -49,10 +49,10 @@ class Comparison(Answering, Record):
 def compare(
     a: object, b: object, format: Format | str | None = None, context: AnyContext = DEFAULT, signaling: bool = False
 ) -> Comparison:
-    """Return the relation of a and b. A NaN is unordered with everything, and −0 equals +0.
+    """Return a Comparison: its `relation` is less, equal, greater or unordered; its truth value says whether a = b.
 
-    If `signaling` is true, any NaN raises invalid; otherwise only signaling NaNs do. The operands may have different
-    formats: their values are compared exactly.
+    A NaN is unordered with everything, and −0 equals +0. If `signaling` is true, any NaN raises invalid; otherwise only
+    signaling NaNs do. The operands may have different formats: their values are compared exactly.
 
     >>> compare("-0", "0", "fp16").relation.value, compare("nan", "1", "fp16").relation.value
     ('equal', 'unordered')

@@ -41,7 +41,7 @@ class Contrast(Answering, Record):
 
     @property
     def product_rounding(self) -> Rounded | None:
-        """The rounding of the product in the separate computation, or None if the product was exact."""
+        """The rounding of the product in the separate computation, or None if the product was exact or not finite."""
         rounded = next((step.rounded for step in self.separate.steps if isinstance(step, Round)), None)
         return rounded if rounded is not None and rounded.flags else None
 

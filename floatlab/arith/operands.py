@@ -129,7 +129,10 @@ class DerivationBuilder:
         context: Context,
         steps: list[Step],
     ) -> None:
-        """Raise UnsupportedError for irrational formats, and for precision control in a format other than x87's."""
+        """Raise UnsupportedError for irrational formats, and for precision control in a format other than x87's.
+
+        Precision control applies only to the operations in `CONTROLLED`, so other operations raise no error for it.
+        """
         self.operation, self.operands, self.literals = operation, operands, literals
         self.format, self.context, self.steps = format, context, steps
         for each in (format, *(datum.format for datum in operands)) if format.is_table else ():
@@ -163,7 +166,11 @@ class DerivationBuilder:
         return x
 
     def finish(self, exact: Exact, truth: Truth, sticky: bool = False) -> Derivation:
-        """Round the exact result once, and finish the derivation. The error of the result is measured from `truth`."""
+        """Round the exact result once, and finish the derivation.
+
+        If `sticky` is true, the result is slightly larger in magnitude than `exact`: some of its bits were cut off. The
+        error of the result is measured from `truth`.
+        """
         if self.context.precision != _FULL and self.operation in CONTROLLED:
             narrow = at_precision(self.context.precision)
             rounded = round_exact(exact, narrow, self.context, sticky)
@@ -198,11 +205,11 @@ def begin(
 ) -> DerivationBuilder:
     """Read the operands, determine the result's format, and return the builder of the derivation.
 
-    The first steps of the derivation decode the operands, and promote operands of narrower formats. Datum objects,
-    derivations, Python floats and NumPy numbers keep their formats. Text, fractions and decimals are rounded to nearest
-    into the result's format. The result's format is `format` if it is given. Otherwise, the result has the common
-    format of the operands that have a format, or binary32 if no operand has a format.
-    Raises UnsupportedError if the result's format cannot represent an integer operand.
+    The first steps of the derivation decode the operands. Operands of other formats are promoted if the result's format
+    contains their formats. Datum objects, derivations, Python floats and NumPy numbers keep their formats. Text,
+    fractions and decimals are rounded to nearest into the result's format. The result's format is `format` if it is
+    given. Otherwise, the result has the common format of the operands that have a format, or binary32 if no operand has
+    a format. Raises UnsupportedError if the result's format cannot represent an integer operand.
     """
     context = as_context(context)
     fmt = None if format is None else parse_format(format)

@@ -32,8 +32,9 @@ def negate(a: object, format: Format | str | None = None, context: AnyContext = 
 
     Notes
     -----
-    IEEE 754-2019 clause 5.5.1 (negate). If the operand has the result's format, and this format is signed, no flag is
-    raised. Otherwise the result is also rounded, which may raise flags.
+    IEEE 754-2019 clause 5.5.1 (negate). In formats whose NaN has the code of −0, zero and NaN stay unchanged. If the
+    operand has the result's format, and this format is signed, no flag is raised. Otherwise the result is also rounded,
+    which may raise flags.
 
     Examples
     --------

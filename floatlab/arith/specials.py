@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def default_nan(format: Format, context: Context) -> int:
     """Return the code of the default NaN: quiet, with payload 0, and negative only under the NaN rule `x86`.
 
-    Under the NaN rule `riscv-fp8`, the default NaN of 8-bit formats such as e5m2 is 0x7f. In a format without NaNs, the
-    result of `absent_code` is returned instead.
+    Under the NaN rule `riscv-fp8`, the default NaN of 8-bit formats such as e5m2 is 0x7f. In a format without NaNs,
+    return the code that `context.absent` gives in place of a NaN.
     """
     if format.has_nan and not format.ieee_nans:
         return format.signed_nan(False)
@@ -76,7 +76,7 @@ def propagate(work: DerivationBuilder, operands: tuple[Datum, ...], start: int |
     Of three operands, the x87 instructions and `arm` first choose between the NaNs of the first two, and then between
     the chosen NaN, which is now quiet, and the NaN of the third. `riscv` and `riscv-fp8` always give the default NaN.
     If an operand is an unsupported code, all rules give the default NaN. `start` is the code of a NaN from an earlier
-    part of the operation; the flags of that part are already raised.
+    part of the operation; the caller adds the flags of that part.
     """
     flags = Flags.NONE
     chosen: Datum | None = None if start is None else Datum(work.format, start)

@@ -46,9 +46,9 @@ def find_witness(
     """Return finite a, b and c for which fma and multiply-then-add return finite results with different bits.
 
     Return None if the search finds no such operands. If `is_searched_exhaustively(format)` is true, None proves that
-    there are none. The search starts near the operands `near`, if they are given. The search ends with `tries` random
-    tries, which `seed` determines. `progress` is called at intervals with the number of tries done and `tries`. If
-    `progress` returns False, the search stops, and None proves nothing.
+    there are none. The search starts near the operands `near`, if they are given. In formats that are not searched
+    exhaustively, the search ends with `tries` random tries, which `seed` determines. `progress` is called at intervals
+    with the number of tries done and `tries`. If `progress` returns False, the search stops, and None proves nothing.
 
     >>> find_witness("fp16")
     (Datum(binary16 0x51a0 = 45), Datum(binary16 0x51e0 = 47), Datum(binary16 0xe822 = -2116))

@@ -47,7 +47,7 @@ class RoundedBlocks(NamedTuple):
 
 
 class Job:
-    """The checked arguments of a call. `steps` is the BlockScales object that computes the scales.
+    """The checked arguments of a call. `steps` computes the scales (a `BlockScales` of `arrays.scales`).
 
     The arguments are the format, the scale rule, the context, and the array as float32 or float64.
     """
@@ -172,7 +172,9 @@ def kernel_for(fmt: BlockFormat, rule: ScaleRule, context: Context, size: int) -
 
 
 def given_scale(given: object, fmt: BlockFormat) -> np.float32 | None:
-    """Return the tensor scale `given` as float32, or None for None; raises UnsupportedError if the format has none.
+    """Return the tensor scale `given` as float32, or None if `given` is None.
+
+    Raises UnsupportedError if the format has no tensor scale, or if `given` is not a positive finite number.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> given_scale("0.5", parse_block_format("nvfp4"))
@@ -194,13 +196,13 @@ def silent() -> np.errstate:
 
 @lru_cache(maxsize=64)
 def from_magnitudes(kind: Integers) -> Array:
-    """Return an array that maps each sign-magnitude code to its two's complement code."""
+    """Return an array that maps each sign-magnitude code to the code that is stored, usually in two's complement."""
     half = 1 << (kind.width - 1)
     return np.array([kind.code(code >= half, code % half) for code in range(2 * half)], np.uint8)
 
 
 def encode_plain(x: object, recipe: Recipe, axis: int, options: BlockRounding) -> Blocks:
-    """Encode an array in blocks along one axis by an exact rule.
+    """Encode an array by a plain recipe (`scales.is_plain`): in blocks along one axis, by an exact rule.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> encode_plain(np.full(32, 6.0), parse_recipe("mxfp4"), -1, {}).scales.tolist()
@@ -225,7 +227,7 @@ def encode_plain(x: object, recipe: Recipe, axis: int, options: BlockRounding) -
 def reader(fmt: BlockFormat, kind: DType, as_magnitudes: bool = False) -> Callable[[Array], Array]:
     """Return a function that decodes elements to a dtype.
 
-    With `as_magnitudes`, the codes of integers are in sign-magnitude form instead of two's complement.
+    With `as_magnitudes`, the codes of integers are in sign-magnitude form instead of the form that is stored.
     """
     element = fmt.element
     if isinstance(element, Format):

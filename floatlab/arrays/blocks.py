@@ -2,8 +2,8 @@
 
 Let x be an element, amax the largest magnitude of its block, s the scale of the block, t the tensor scale (or 1), and
 `largest` the largest number of the element format. `arith.blocks` computes the quotients amax / (`largest`·t) and x /
-(s·t) exactly and rounds them once. Here, both quotients are computed in float64 and then rounded; `quotients` explains
-why the results are equal. A division by a power of two is always exact.
+(s·t) exactly and rounds them once. Here, both are computed in float64 and then rounded. The module `arrays.quotients`
+explains why the results are equal. A division by a power of two is always exact.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _encode_tiles(x: object, recipe: Recipe, axis: int, options: BlockRounding) 
 
 
 def _encode_rows(matrix: Array, recipe: Recipe, context: Context, options: BlockRounding) -> Blocks:
-    """Encode a matrix whose rows are blocks, by an exact rule."""
+    """Encode a matrix whose rows are blocks, by a rule that rounds only its results (`is_exact`)."""
     if recipe.rule.name == "none":
         return _unscaled(matrix, recipe, context)
     if recipe.rule.choice is not None:
@@ -292,8 +292,8 @@ def decode_blocks(
     tensor_scale
         Scale of the tensor for nvfp4, if `blocks` is a pair.
     dtype
-        By default float32 for plain recipes (`is_plain`) whose numbers float32 contains, otherwise float64, for example
-        for MX and nvfp4. If float32 is requested, values beyond its range become infinite.
+        Default: float64 for MX, nvfp4, all recipes that are not plain (`is_plain`), and numbers that float32 lacks;
+        otherwise float32. If float32 is requested, values beyond its range become infinite.
 
     Raises
     ------

@@ -82,7 +82,9 @@ def encode(
     rounding
         Rounding direction, or a Context. In stochastic rounding, the element with index i in C order uses draw i.
     overflow
-        `native`, `saturate` or `propagate`.
+        Result of an overflow, unless the direction (such as RTZ) requires the largest number. `native`: ∞ if the format
+        has it, else NaN, else the largest number. `saturate`: the largest number, also for infinities. `propagate`: the
+        largest number, but infinities stay infinite.
     out
         Array for the result. After an error, it is unchanged.
     **options

@@ -83,7 +83,7 @@ def _work(
 def _plain_work(
     asked: _Asked, dtypes: tuple[DType, ...], with_flags: bool, as_codes: bool
 ) -> tuple[Work, DType, list[DType]] | None:
-    """Return the result of `_work` and the dtypes of the operands' codes; None unless all operands are NumPy floats."""
+    """Return the result of `_work` and the dtypes of the operands' codes; None if a dtype is not a float."""
     kinds = [kind for kind in map(kind_of, dtypes) if kind is not None]
     if len(kinds) < len(dtypes):
         return None

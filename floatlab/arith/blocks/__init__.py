@@ -1,4 +1,4 @@
-"""Quantizes blocks of numbers that share a scale, as a recipe defines it, and records every step."""
+"""Quantizes blocks (numbers that share a scale) by the rules of a recipe, and records every step."""
 
 from floatlab.lazy_names import lazy_names
 

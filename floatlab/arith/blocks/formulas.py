@@ -1,4 +1,7 @@
-"""Evaluates the formulas of scale rules on single numbers, exactly or with each operation rounded once."""
+"""Evaluates the formulas of scale rules (`formats.scaling`) on single numbers; operations are exact or rounded.
+
+A scale rule computes the scale of a block from the block's values.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +112,8 @@ def power_of_two(exponent: int) -> Fraction:
 def evaluate(term: Formula, known: Mapping[str, Value], working: Format | None) -> Value:
     """Return the value of a formula; each operation is rounded to `working`, or exact if `working` is None.
 
-    Operations inside `fp32(…)` and `fp64(…)` are rounded to fp32 and fp64 instead.
+    `known` has the values of the variables. Operations inside `fp32(…)` and `fp64(…)` are rounded to fp32 and fp64
+    instead of `working`.
 
     >>> from floatlab.formats.formulas import parse_formula
     >>> evaluate(parse_formula("amax / 6"), {"amax": ratio(3)}, None).as_fraction()
@@ -245,7 +249,7 @@ def _ceil(a: Value) -> Value:
 
 
 def _exponent(a: Value) -> Value:
-    """Return the exponent of the leading digit. It is 128 for ∞, as in binary32, and −∞ for zero."""
+    """Return the exponent of the leading digit; 128, as for ∞ in binary32, if a is infinite; −∞ if a is zero."""
     if isinstance(a, Infinity):
         return ratio(_BEYOND)
     assert isinstance(a, Ratio)

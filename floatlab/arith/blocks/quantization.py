@@ -25,8 +25,9 @@ from floatlab.numbers.rounding import DEFAULT, AnyContext, Context, Negative, Ov
 def element_context(context: Context, format: BlockFormat) -> Context:
     """Return the context with which elements are rounded. Overflow saturates, as OCP MX 1.0 requires (section 6.3).
 
-    In a format with minima, negative elements become 0. For integer elements, `flush_results` has no effect. Raises
-    ContextError for `flush_inputs`, because the values may be exact numbers, which are never subnormal.
+    In a format that stores a minimum for each block, such as q4_k, negative elements become 0. For integer elements,
+    `flush_results` has no effect. Raises ContextError for `flush_inputs`, because the values may be exact numbers,
+    which are never subnormal.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> element_context(Context(rounding="RTZ", flush_results=True), parse_block_format("mxint8"))
@@ -49,12 +50,13 @@ def quantize_blocks(
     """Scale and round values by a recipe, and record every step; the last block may be shorter.
 
     `values` is one row, or a list of rows (lists) of a tensor with two axes. A value is anything that `read` accepts,
-    or a derivation, whose result is then the value. Exact rules use the values unrounded. The rules of libraries first
-    round the values to the format `rule.takes`. If `rule.takes` is empty, the values are rounded to binary32, or to a
-    narrower format that all values have. If `tensor_scale` is None, the rule computes the tensor scale, usually as
-    amax / (largest element · largest scale). Under stochastic rounding, the value with index i uses random draw i.
-    Raises LiteralError for values that are not numbers; raises UnsupportedError for numbers with too many digits, and
-    for an invalid tensor scale.
+    except a code without a format. If a value is a derivation, its result is used. Floatlab's own rules use the values
+    unrounded. The rules of libraries first round the values to the format `rule.takes`. If `rule.takes` is empty,
+    values that share a format narrower than binary32 stay unchanged, and all other values are rounded to binary32. If
+    the format has a tensor scale, and `tensor_scale` is None, the rule computes this scale, usually as (largest
+    magnitude of the values) / (largest element · largest scale). Under stochastic rounding, the value with index i uses
+    random draw i. Raises LiteralError for values that are not numbers; raises UnsupportedError for numbers with too
+    many digits, and for an invalid tensor scale.
 
     >>> [block] = quantize_blocks(["957", "1"], "mxfp8_e4m3")
     >>> block.scale, [(hex(each.code), str(each.decoded.as_fraction())) for each in block.elements]

@@ -60,7 +60,7 @@ _DISTANCE = parse_formula("q * scale - x")
 
 
 def wider(numbers: Format) -> Format:
-    """Return a format with the smallest number and the precision of `numbers`, but with more exponent bits.
+    """Return a format with the smallest number and the precision of `numbers`, but with four more exponent bits.
 
     >>> wider(parse_format("e2m1")).largest > 10**9
     True
@@ -98,7 +98,7 @@ class Quantizer:
     def tensor_scales(
         self, blocks: list[list[Value]], searched: list[Found], places: list[list[int]], columns: int
     ) -> list[OfTensor]:
-        """Return, for each block, what the method `tensor` returns.
+        """Return, for each block, its tensor scale with steps and variables, as the method `tensor` returns them.
 
         Blocks of the same tensor, row (`by_row`) or superblock share a tensor scale. `tensor` is called once for all
         blocks that share a tensor scale.

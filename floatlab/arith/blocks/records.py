@@ -20,9 +20,10 @@ from floatlab.record import Record
 class Element(Record):
     """One element: the given value, the steps of its quantization, and the decoded value.
 
-    `scaled` is the value divided by the scales. It is None if the block's scale is NaN or if the division does not give
-    a number. `rounded` is the rounding of `scaled`. It is None if `scaled` is None, or if the scale rule chooses the
-    closest code instead of rounding. `decoded` is None if the decoded value is not finite.
+    `scaled` is the number that is rounded to the element, usually the value divided by the scales. It is None if this
+    number is infinite or NaN, or if the block's scale is NaN. `rounded` is the rounding of `scaled`. It is None if
+    `scaled` is None, or if the scale rule chooses the closest code instead of rounding. `decoded` is None if the
+    decoded value is not finite.
     """
 
     value: Value
@@ -43,8 +44,8 @@ class Element(Record):
 class TensorScale(Record):
     """A tensor's scale (`datum`), and the largest magnitude from which it was computed (`amax`).
 
-    `amax` is None if this magnitude is not finite, or if the caller gave the scale. In formats with minima, `minimum`
-    is stored beside the scale.
+    `amax` is None if this magnitude is not finite, or if the caller gave the scale. `minimum` is a second factor, which
+    scales the minima of the blocks. Formats such as q4_k have it; in other formats, `minimum` is None.
     """
 
     amax: Ratio | None
@@ -66,14 +67,16 @@ class ScaleStep(Record):
 class BlockDerivation(Answering, Record):
     """The derivation of a block, from its values to its codes.
 
-    - `amax`: None if any value is NaN or infinite. Exact rules then give a NaN scale, unless the scale is constant.
+    - `amax`: the largest magnitude; None if a value is NaN or infinite. Floatlab's own rules then make the scale NaN,
+      unless the scale is constant.
     - `wanted`: the scale before it is rounded to its format; None if it is not finite, or if `amax` is zero or None.
-    - `exponent`: the exponent of amax as the rule defines it, for rules in `BY_EXPONENT`; None if `wanted` is None.
+    - `exponent`: the exponent of amax, as floatlab's rules `floor`, `even` and `ceil` define it; None for all other
+      rules, and if `wanted` is None.
     - `steps`: the computed lines of the rule. If the rule searches for a scale, the variables that the search found are
       added. If the rule tries several scales, the error of each scale is added.
     - `groups`: formats with groups (HiF4) have one or more group sizes. For each size, `groups` has a tuple with the
       exponents (0 or 1) of all groups of this size.
-    - `minimum`: the minimum stored beside the scale, in formats with minima.
+    - `minimum`: the minimum stored beside the scale; None in formats that store no minimum.
     """
 
     format: BlockFormat
@@ -144,7 +147,7 @@ def zero_code(format: BlockFormat) -> int:
 
 
 def element_value(code: int, format: BlockFormat) -> Value | None:
-    """Return the value of an element's code without the scales; None for NaN.
+    """Return the number of an element's code, not multiplied by the scales; None for NaN.
 
     >>> from floatlab.formats.blocks import parse_block_format
     >>> [element_value(code, parse_block_format("mxint8")).as_fraction() for code in (0x7F, 0x80)]

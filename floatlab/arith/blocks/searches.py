@@ -106,7 +106,10 @@ def _elements(x: list[float], count: float, low: float, high: float) -> tuple[fl
 
 
 def _fit(x: list[float], weights: list[float], q: list[int]) -> tuple[float, float] | None:
-    """Return the scale and the minimum with which `q` fits `x` best (least squares); None if all q are equal."""
+    """Return the scale and the minimum with which the integers `q` fit `x` best (weighted least squares).
+
+    The minimum is at most 0. Return None if the fit is not determined, for example if all integers are equal.
+    """
     zeros = [0.0]
     w, wx = _sum(weights), _sum([_single(a * b) for a, b in zip(weights, x, strict=True)])
     wq = [_single(a * b) for a, b in zip(weights, q, strict=True)]

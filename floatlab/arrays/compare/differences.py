@@ -142,9 +142,9 @@ def _distance(place: int) -> int:
 class Extent(Record):
     """The indices of the selected elements along one axis.
 
-    The indices range from `low` to `high`. `distinct` is the number of different indices. All differences of indices
-    are multiples of `step`, which is 0 if there is only one index. `distinct` and `step` are None for an axis longer
-    than 2^24.
+    The indices range from `low` to `high`. `distinct` is the number of different indices. `step` is the greatest common
+    divisor of the differences of indices, or 0 if there is only one index. `distinct` and `step` are None for an axis
+    longer than 2^24.
     """
 
     low: int

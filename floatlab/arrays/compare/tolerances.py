@@ -37,7 +37,7 @@ class Allclose:
     name = "numpy.allclose"
 
     def __init__(self, actual: ArraySource, expected: ArraySource) -> None:
-        """Choose the dtype in which NumPy reads the second array: its own, or float64 for integers."""
+        """Choose the dtype in which NumPy reads `expected`: its own, float64 for integers, else that of `decode`."""
         kind = expected.dtype
         if kind is None:
             kind = np.dtype(np.float32 if holds(SINGLE, expected.format) else np.float64)  # as `decode` does
@@ -67,7 +67,7 @@ class AssertClose:
     name = "torch.testing.assert_close"
 
     def __init__(self, actual: ArraySource, expected: ArraySource) -> None:
-        """Choose the dtype of PyTorch's arithmetic: float64 if float32 does not contain the format, else float32."""
+        """Choose the dtype of PyTorch's arithmetic: float64 for floats that float32 does not contain, else float32."""
         integers = expected.dtype is not None and expected.dtype.kind in "iub"
         self.narrow = None if integers or expected.format.precision > 11 else expected.format
         wide = not integers and not holds(SINGLE, expected.format)

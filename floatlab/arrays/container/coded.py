@@ -221,7 +221,7 @@ class CodedArray:
         return self.ravel().copy()
 
     def squeeze(self, axis: Axis = None) -> Self:
-        """Return a view of the array without its axes of length 1."""
+        """Return a view of the array without its axes of length 1, or only without the axes `axis`."""
         return self._same(self._codes.squeeze(axis))
 
     def copy(self) -> Self:
@@ -317,7 +317,8 @@ def _text(x: CodedArray, indent: int = 0) -> str:
 def own_format(x: object) -> Format | None:
     """Return an operand's own format, or None if the operand has no format.
 
-    Python numbers, lists and integers have no format: they are rounded to the format of the other operands.
+    Python numbers, NumPy scalars, lists and integers have no format: they are rounded to the format of the other
+    operands.
     """
     if isinstance(x, CodedArray | Datum):
         return x.format

@@ -1,8 +1,8 @@
 """NumPy's functions on FloatArrays.
 
-Arithmetic (`_ROUNDED`) is correctly rounded. Maxima, minima and changes of sign are exact. Other ufuncs are computed in
-float64 and then rounded. Most functions that are not ufuncs only rearrange codes (`_MOVERS`) or test values
-(`_READERS`).
+Comparisons and predicates (`_ANSWERS`) return arrays of bool. Arithmetic (`_ROUNDED`) is correctly rounded. Maxima,
+minima and changes of sign are exact. Other ufuncs are computed in float64 and then rounded. Most functions that are not
+ufuncs only rearrange codes (`_MOVERS`) or test values (`_READERS`).
 """
 
 from __future__ import annotations

@@ -284,7 +284,7 @@ def _restored(entry: dict[str, Any], array: Array) -> FloatArray | Array:
 
 
 def read_format(said: object) -> Format:
-    """Return the format of an array's entry, from its name or its parameters; raises FloatlabError."""
+    """Return the format of an array's entry, from its name or its parameters; raises FloatlabError for invalid ones."""
     if isinstance(said, str):
         return array_format(said)
     kinds = {"name": str, "precision": int, "exponent_bits": int, "bias": int, "nans": int}

@@ -1,10 +1,11 @@
 """The compiled lane: packs the parameters of rounding and decoding for the C extension `floatlab._kernels`.
 
-The first pass computes an operation for all elements. This pass uses binary32 if binary32 is wide enough for the format
-of the results, and otherwise binary64. Each result is rounded to odd, and then to the format of the results. The kernel
-(the C function that does the pass) marks elements for which binary32 may be too narrow: products of numbers far from 1,
-overflows, infinities, NaNs, divisions by zero. A second pass computes the marked elements again in binary64. Elements
-that the second pass marks are computed by `numpy_operations` as exact pairs of binary64.
+An operation on arrays is computed in one or more passes. The first pass computes all elements, in binary32 if binary32
+is wide enough for the format of the results, and otherwise in binary64. Each result is rounded to odd, and then to the
+format of the results. The kernel (the C function that does the pass) marks elements for which binary32 may be too
+narrow: products of numbers far from 1, overflows, infinities, NaNs, divisions by zero. A second pass computes the
+marked elements again in binary64. Elements that the second pass marks are computed by `numpy_operations` as exact pairs
+of binary64.
 
 A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer. A parameter named `word` is
 the format of the words: binary32 or binary64.
@@ -93,7 +94,10 @@ def _as_bytes(numbers: Iterable[int], size: int = 8) -> bytes:
 
 
 def _fastest_path(rule: RoundingRule) -> tuple[int, int]:
-    """Return the kernel's fastest path for this rounding, and the largest magnitude that the path can round."""
+    """Return the kernel's fastest path for this rounding, and the largest magnitude that the path can round.
+
+    The magnitude is −1 if only the general path (`_WHOLE`) can be used; that path rounds all numbers.
+    """
     if not rule.is_plain:
         return _WHOLE, -1
     fmt, direction = rule.format, rule.direction

@@ -88,7 +88,7 @@ def is_compiled(lane: str | None) -> bool:
 def convert_results(work: Work, format: Format, target: Format | None, lane: str | None) -> Work:
     """Return a function that calls `work`, and then converts the resulting codes of `format` into codes of `target`.
 
-    If `target` is None, return `work` itself.
+    If `target` is None or equal to `format`, return `work` itself.
     """
     if target is None or target == format:
         return work
@@ -257,7 +257,8 @@ _PLAIN = 0x101  # NumPy's flags for aligned arrays in C order
 def flat_views(arrays: list[Array]) -> list[Array] | None:
     """Return the arrays, flattened without a copy.
 
-    Return None if the shapes of the arrays differ, or if the layout of an array does not allow such a view.
+    Return None if the shapes of the arrays differ, or if an array is not contiguous in C order, aligned, and in native
+    byte order.
     """
     shape = arrays[-1].shape
     for each in arrays:

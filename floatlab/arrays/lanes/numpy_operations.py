@@ -2,7 +2,7 @@
 
 For each operation, `OPERATIONS` has a function that returns the exact result as a pair, and the equivalent scalar
 operation. The scalar operation is used in three cases: a pair might be inexact, because binary64 overflows or the
-residual underflows; the result is NaN; or stochastic rounding needs more bits than binary64 has.
+second number of the pair underflows; the result is NaN; or stochastic rounding needs more bits than binary64 has.
 """
 
 from __future__ import annotations
@@ -260,8 +260,9 @@ def _by_processor(operation: Operation, alone: ScalarOperation, lane: str | None
 class Pairwise:
     """Computes an operation for one chunk of the arrays at a time.
 
-    Operands are decoded to binary64. The exact result is computed as a pair of floats (see `pairs`), rounded to odd,
-    and then rounded into the format. If the format is binary64, the pair is rounded directly into binary64.
+    Operands are decoded to binary64, or to binary32 if that is enough. The exact result is computed as a pair of floats
+    (see `pairs`), rounded to odd, and then rounded into the format. If the format is binary64, the pair is rounded
+    directly into binary64.
     """
 
     def __init__(self, operation: Operation, alone: ScalarOperation, lane: str | None) -> None:

@@ -1,12 +1,12 @@
 """The fast path of the NumPy lane: rounds a chunk of an array in about a dozen NumPy calls.
 
-The time depends mainly on the number of calls. Adding a suitable power of two to a float rounds the float. Let u be the
-format's unit in the last place at |x|, and M = 2^T·u, where T is the number of the source's trailing significand bits.
-Floats near M + |x| are multiples of u. The processor's sum is therefore M + r, where r is |x| rounded to nearest even.
-The bits of the sum minus the bits of M, as integers, are the kept bits. The kept bits and the exponent of M give the
-code of the result. The difference (M + r) − M is exact; comparing r with |x| gives the flag *inexact*, and the results
-in the other rounding directions. If the format has the exponent range of the source, every number is rounded at the
-same bit. Integer operations are then faster.
+The time depends mainly on the number of calls. Adding a suitable power of two to a float rounds the float. Let x be a
+float to be rounded, T the number of its trailing significand bits, u the unit in the last place at |x| of the format
+into which x is rounded, and M = 2^T·u. The floats near M + |x| are the multiples of u. The processor's sum is therefore
+M + r, where r is |x| rounded to nearest even. The bits of the sum minus the bits of M, as integers, are the kept bits.
+The kept bits and the exponent of M give the code of the result. The difference (M + r) − M is exact; comparing r with
+|x| gives the flag *inexact*, and the results in the other rounding directions. If the format has the exponent range of
+the source, every number is rounded at the same bit. Integer operations are then faster.
 
 Rare elements (such as NaNs, infinities and overflows to a NaN) are collected, and the general path,
 `numpy_rounding.encode_block`, rounds them. A *word* is the bit pattern of a binary32 or binary64 number, read as an
@@ -156,9 +156,9 @@ class FastRounder:
     def _rare_cases(self, magnitude: Array, top: int, with_flags: bool) -> list[Array]:
         """Return masks of the numbers that need the general path. `top` is the largest magnitude.
 
-        NaNs and infinities need the general path. If the format has no zero, numbers below the smallest number of the
-        format are included. If flags are requested under stochastic rounding, numbers just below 2^emin are included,
-        too: a random draw may decide whether such a number is tiny.
+        NaNs and infinities need the general path. If the format has no zero, numbers below 2^emin need it, too. So do
+        numbers just below 2^emin if flags are requested, rounding is stochastic, and tininess is detected after
+        rounding: a random draw may then decide whether such a number is tiny.
         """
         found = []
         if top >= self.special:

@@ -4,7 +4,7 @@ A pair (s, e) denotes the number s + e: s is the nearest binary64 (or binary32),
 root is usually not the sum of two floats. In the pair of a quotient or a root, only the sign of e is right (e is zero
 if s is exact). Since quotients and roots have no ties, the sign of e is enough, except for stochastic rounding. The e
 of a fused multiply-add may itself be rounded to odd. `to_odd` turns a pair into one float. Rounding this float into a
-format with at least two bits less gives the same result as rounding the exact number.
+format with at least two bits fewer gives the same result as rounding the exact number.
 
 T. J. Dekker, *A floating-point technique for extending the available precision* (Numerische Mathematik 18, 1971); S.
 Boldo and G. Melquiond, *Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd* (IEEE
@@ -80,7 +80,8 @@ def fused(product: Pair, c: Array) -> tuple[Array, Array]:
 def missed(pair: Pair) -> Array | np.bool:
     """Return a mask of the pairs whose residual is not zero.
 
-    A residual that is NaN counts as zero, because the result of such a pair is not finite.
+    A residual that is NaN counts as zero. Either the result of such a pair is not finite, or the caller computes it in
+    another way.
     """
     e = pair[1]
     return np.False_ if e is None else (e < 0) | (e > 0)

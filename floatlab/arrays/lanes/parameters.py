@@ -1,9 +1,9 @@
 """Parameters of formats for the lanes: how to decode codes into words, and how to round words.
 
-A *lane* is one of the three implementations of an operation: compiled, NumPy and scalar. The *fast lanes* are the first
-two. A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer. The results for ∞, NaN,
-overflow and zero depend only on the formats and the context. These results are computed here once for all lanes, by the
-scalar arithmetic. Decoding keeps the payloads of NaNs if the format has payloads.
+A *lane* is one of the three implementations of an operation: compiled, NumPy and scalar. A *word* is the bit pattern of
+a binary32 or binary64 number, read as an unsigned integer. The results for ∞, NaN, overflow and zero depend only on the
+formats and the context. These results are computed here once for all lanes, by the scalar arithmetic. Decoding keeps
+the payloads of NaNs if the format has payloads.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class RoundingRule(Individual):
 
     @property
     def is_by_word(self) -> bool:
-        """Whether the result of a rounding depends only on the rounded number.
+        """Whether the result of a rounding depends only on the number that is rounded.
 
         This is so if no random numbers are drawn, nothing is flushed to zero, and no value is an error.
         """
@@ -98,7 +98,7 @@ class RoundingRule(Individual):
 
     @property
     def tiny(self) -> tuple[int, int, tuple[int, int]]:
-        """Return three limits that decide whether a number is tiny. All words are without their sign bit.
+        """Three values that decide whether a number is tiny. All words are without their sign bit.
 
         - The word of 2^emin or, if the word of infinity is less, the word of infinity.
         - The number of bits that a number in the binade below 2^emin loses when it is rounded to the format's precision

@@ -119,8 +119,9 @@ class BinadeLookup:
 
     A start is the first word that is rounded to a code; in each binade, the starts must be evenly spaced. A rank is the
     code of a magnitude. An entry holds the rank at the beginning of the binade, an addend, a right shift, and a flag.
-    The addend is added to the significand, and then the sum is shifted. If the flag is set, and truncating the
-    significand gives an odd rank, 1 more is added before the shift.
+    The addend is added to the trailing significand of a word, the sum is shifted to the right, and the rank of the
+    entry is added. This gives the rank of the word. If the flag is set, and truncating the significand would give an
+    odd rank, 1 more is added before the shift.
     """
 
     shift = SINGLE.trailing_bits
@@ -128,7 +129,8 @@ class BinadeLookup:
     def __init__(self, rule: RoundingRule) -> None:
         """Find the entry of each binade.
 
-        If no entry gives the right codes of a binade of normal numbers, `entries` stays empty.
+        `entries` stays empty if `_wide_starts` returns None, or if no entry gives the right codes of some binade of
+        normal numbers.
         """
         self.rule, entries = rule, []
         for negative in (False, True):

@@ -120,9 +120,10 @@ class ByteLookup:
 
     @staticmethod
     def _fit(ranks: Array, kept: Array) -> tuple[int, int, int] | None:
-        """Return the entries of a binade: a number to add to the kept bits, a right shift, and the binade's first rank.
+        """Return the entries of a binade: an addend for the kept bits, a right shift, and the binade's first rank.
 
-        The rank of a segment is its index. The result is None if no such numbers give all ranks of the binade.
+        The rank of a segment is its index. `_NO_PARITY` is added to the shift if the parity of the rank does not
+        matter. The result is None if no such numbers give all ranks of the binade.
         """
         base, steps = int(ranks[0]), np.flatnonzero(np.diff(ranks)) + 1
         if not len(steps):
