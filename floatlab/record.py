@@ -46,7 +46,7 @@ def _initializer(
 
 @dataclass_transform(frozen_default=True)
 class RecordType(type):
-    """Metaclass that turns the annotated names of a class body into slots, `__init__`, equality, hash and repr.
+    """Metaclass that makes slots and `__init__` from the annotated names of a class body; `Record` has other methods.
 
     The defining module must have `from __future__ import annotations`, so that annotations are stored as text. If a
     class has a method `__post_init__`, it is called after the fields are set, to validate them.

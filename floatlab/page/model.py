@@ -195,7 +195,7 @@ class Table(Block):
 
 
 class Grid(Block):
-    """Many small cells, in as many columns as fit."""
+    """Many small cells, in as many columns as fit; the number of columns is a power of two."""
 
     cells: tuple[Line, ...]
 

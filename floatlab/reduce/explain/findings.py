@@ -125,7 +125,9 @@ def _has_right(view: View, wrong: Array, places: Places) -> bool:
 def _last_zeros(values: Array, wrong: Array) -> Array:
     """Return the mask of the zeros at the end of a result in memory, or `wrong` if too few of these zeros are wrong.
 
-    A copy that was interrupted leaves such zeros. For a few of these elements, zero may be the right number.
+    Also return `wrong` if other elements are wrong, too.
+
+    A copy that was interrupted leaves zeros at the end. For a few of these elements, zero may be the right number.
     """
     last = np.flatnonzero(values)[-1:]
     tail = (np.arange(values.size) > (last[0] if last.size else -1)).reshape(values.shape)

@@ -30,9 +30,9 @@ _UNMAPPED = 0.1  # a map of orders is compared if at most this share of its elem
 def installed_ways(problem: ProductProblem, side: Side) -> list[Way]:
     """Return a list with one `Way` if each element has the bits that some order of the installed numpy.matmul gives.
 
-    Otherwise return an empty list. numpy.matmul uses different orders in different parts of a product. Every order is
-    tried at every element. The reason is that the result may be a part of a larger product, in which the orders occur
-    at other positions.
+    Otherwise return an empty list. Only products of finite binary32 or binary64 numbers are examined, and no large
+    ones. numpy.matmul uses different orders in different parts of a product. Every order is tried at every element. The
+    reason is that the result may be a part of a larger product, in which the orders occur at other positions.
     """
     (x, y), (rows, columns) = problem.sources, problem.shape
     kind = native_dtype(side.format)
@@ -77,7 +77,8 @@ def numpy_product(x: Source, y: Source) -> Array | None:
 def library_ways(problem: ProductProblem, side: Side, maps: Sequence[Replaying]) -> list[Way]:
     """Return a `Way` for each library that reproduces a result: NumPy on this machine, and the libraries of `maps`.
 
-    Elements for which a map has no order are not compared.
+    Elements for which a map has no order are not compared. A map without an order for more than a tenth of the elements
+    is ignored.
     """
     found = []
     x, y = problem.sources

@@ -213,7 +213,10 @@ class Noise(Record):
         return sigma
 
     def limit(self, totals: Totals, product: Array | None = None, factor: float | None = None) -> Array:
-        """Return the error limit of each element: errors up to this limit are attributed to rounding."""
+        """Return the error limit of each element: errors up to this limit are attributed to rounding.
+
+        The limit is 0 if the sum of an element is exact in every order of addition.
+        """
         factor = self.factor if factor is None else factor
         with np.errstate(all="ignore"):
             limit = factor * self.sigma(totals, product)

@@ -269,7 +269,7 @@ class ProductProblem:
 
     @cached_property
     def independent(self) -> int:
-        """The largest number of independent errors that changes of one input may cause."""
+        """The number of independent errors that changes of one input may cause (see `independent_errors`)."""
         return independent_errors(self.x, self.y)
 
     @property

@@ -53,7 +53,8 @@ def flushed(least: float, part: Array, whole: Array, axis: int) -> Array:
 def quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: float = 127, stored: str = "") -> Array:
     """Quantise to integers and return the dequantised values.
 
-    The scale is the largest magnitude divided by `steps`. The function `_stored` rounds the scale as `stored` says.
+    The scale is the largest magnitude divided by `steps`. If `by_row` is true, each row of terms has a separate scale;
+    otherwise, the whole input has one scale. The function `_stored` rounds the scale as `stored` says.
     """
     scale = _stored(_largest(by_row, part, whole, axis) / steps, stored)
     made: Array = np.clip(np.rint(part / scale), -np.ceil(steps), np.floor(min(steps, 127))) * scale
@@ -160,7 +161,7 @@ def scaled_formats(values: Array, exact: Array, known: Array) -> Iterator[tuple[
 
 
 def _scale(sizes: Array, axis: int | None, most: float) -> Array:
-    """Return the scales with which the largest magnitude becomes `most`: one for all, or one per row along `axis`."""
+    """Return the scales with which the largest magnitude becomes `most`: one in all, one per row, or one per column."""
     scale = np.asarray(sizes.max(axis=axis, keepdims=True) / most)
     return np.where(scale == 0, 1.0, scale)
 

@@ -213,9 +213,9 @@ def term_ranges(x: Array, y: Array, error: Array, limit: Array) -> list[tuple[in
     """Return at most eight ranges of terms that may have been omitted or counted twice, as (first, stop, times).
 
     The number `times` is −1 for omitted terms, and 1 for terms that were counted twice. The error of each element is
-    then plus or minus the sum of the terms in the range. This sum is the difference of two prefix sums. The shortest
-    ranges that explain some of the largest errors are returned. The list is empty if no range explains such errors, or
-    if all errors are within their limits.
+    then plus or minus the sum of the terms in the range. This sum is the difference of two prefix sums. Up to 24 of the
+    larger errors are picked, and the shortest ranges that explain all of these are returned. The list is empty if no
+    range explains them, if there are too many ranges to try, or if all errors are within their limits.
     """
     m, columns = error.shape
     with np.errstate(all="ignore"):

@@ -1,10 +1,11 @@
 """Simulate orders of addition in single elements, and widen the error limits of a few elements.
 
-Error limits are multiples of the errors in a sample of the elements. A few other elements may have larger errors. An
-example is a sum of cosines whose phase changes little from term to term. The partial sums become much larger than the
-final sum before the terms cancel, and successive rounding errors have the same sign. Elements that exceed the limits
-are therefore simulated one by one. Libraries add long sums in panels. This usually makes errors smaller, but in such an
-element they may be larger than those of one serial sum, so orders with panels are simulated, too.
+Error limits are multiples of the expected errors (see `noise`). The multiple is large enough for a simulated sample of
+the elements, but a few other elements may have larger errors. An example is a sum of cosines whose phase changes little
+from term to term. The partial sums become much larger than the final sum before the terms cancel, and successive
+rounding errors have the same sign. Elements that exceed the limits are therefore simulated one by one. Libraries add
+long sums in panels. This usually makes errors smaller, but in such an element they may be larger than those of one
+serial sum, so orders with panels are simulated, too.
 """
 
 from __future__ import annotations

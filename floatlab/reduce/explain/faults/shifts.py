@@ -89,7 +89,10 @@ class ShiftFinder:
         return best
 
     def bias(self, view: View, product: Array | None, wrong: Array) -> Fault | None:
-        """Return the fault if a bias explains all errors: one number added to each column or to each row; else None."""
+        """Return the fault if a bias explains all errors: one number added to each column or to each row; else None.
+
+        The name of the fault is empty if a computation without a bias may also explain the errors.
+        """
         error, room, sigma = view.errors(product)
         if not np.isfinite(error[view.usable]).all() or self._needs_none(view, product):
             return None
@@ -200,7 +203,7 @@ class ShiftFinder:
         `view` has the error bounds of the usual accumulator, and the views in `narrow` have the larger error bounds of
         sums in narrower formats. If the error of a wrong element is within these larger bounds, sums in a narrower
         format may explain it. A factor or bias is then accepted only if the evidence for it is a proof (at least
-        `PROVED` bits, and the wrong elements form a place). Return None if no factor or bias is accepted.
+        `PROVED` bits), and the wrong elements form rectangles or are few. Return None if no factor or bias is accepted.
         """
         if self._needs_no_shift(view):
             return None

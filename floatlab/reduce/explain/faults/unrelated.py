@@ -119,11 +119,11 @@ def is_noise(problem: ProductProblem, view: View, side: Side) -> bool:
 def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
     """Return, as evidence, a result's correlation with the product, if this correlation is implausibly small.
 
-    The evidence also has the smallest plausible correlation. If the correlation is large enough, return an empty tuple.
-    Results of quantised inputs and of partial sums in bfloat16 are correlated with the product even if their errors are
-    as large as the product. The correlation is clearest in rows and columns of large numbers, so further attempts give
-    such rows and columns more weight. Quantisation with one scale may turn almost all inputs into zeros. This case is
-    ignored if many numbers of the result are not zero.
+    The evidence also has the smallest plausible correlation. If the correlation is large enough, or if there are too
+    few elements, return an empty tuple. Results of quantised inputs and of partial sums in bfloat16 are correlated with
+    the product even if their errors are as large as the product. The correlation is clearest in rows and columns of
+    large numbers, so further attempts give such rows and columns more weight. Quantisation with one scale may turn
+    almost all inputs into zeros. This case is ignored if many numbers of the result are not zero.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     values, exact = side.values[index], sample.product

@@ -19,7 +19,7 @@ def is_same_rounding(first: Model, second: Model) -> bool:
 def with_formats(causes: Iterable[DiagnosedCause], side: str, formats: Sequence[str]) -> tuple[DiagnosedCause, ...]:
     """Return the causes. In each cause that says that inputs of the result `side` were rounded, the format is replaced.
 
-    The new format is the names in `formats` that are in ALIKE, joined by "or".
+    The new format consists of those names in ALIKE (TF32 and binary16) that are also in `formats`, joined by "or".
     """
     named = " or ".join(name for name in ALIKE if name in formats)
 

@@ -42,7 +42,11 @@ def is_telling(view: View, product: Array, tried: int = 0) -> bool:
 
 
 def gives_numbers(view: View, product: Array) -> bool:
-    """Return whether a model's rounded product has numbers of the result that the rounded exact product lacks."""
+    """Return whether a model's rounded product has numbers of the result that the rounded exact product lacks.
+
+    These numbers must be too many, or too far from the exact product, for a coincidence. Numbers of the result that the
+    model does not give count against it.
+    """
     rounded = [np.asarray(quantize(each, view.format), np.float64) for each in (view.totals.product, product)]
     missed, left = (view.usable & (each != view.values) for each in rounded)
     return evidence_bits(view, missed & ~left, view.format) > BITS_OF_SUMS + BITS_EACH * int(left.sum())

@@ -29,7 +29,8 @@ def readings(problem: ProductProblem, side: Side, view: View, differing: Array, 
 
     Each item has a fault, and the problem, the result and the mask `differing` after they are transposed accordingly.
 
-    If the user gave a bias, this bias is the last term of each sum, so no input can be transposed.
+    A bias that the user gave is stored as the last column of x and the last row of y. Transposing these matrices would
+    move it. With a bias, transposed inputs are therefore not tried.
     """
     (x, y), (m, n), k = problem.sources, problem.shape, problem.terms
     index = np.ix_(problem.rows, problem.columns)

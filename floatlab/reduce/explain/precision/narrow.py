@@ -74,8 +74,8 @@ class Replay(Individual):
     def wrong(self, values: Array, missed: Array) -> Array:
         """Return the mask of the `missed` elements if no order of addition can explain them, or else an empty mask.
 
-        The mask is empty unless the computation rounds only the product, and some element is outside the bounds `ends`
-        by more than one ulp.
+        The mask is empty unless two conditions hold. The computation rounds only the finished product, before and after
+        the bias is added ("output-rounded"). And some missed element is outside the bounds `ends` by more than one ulp.
         """
         if self.ends is None or self.name != "output-rounded":
             return np.zeros_like(missed)
@@ -107,7 +107,10 @@ def best_replay(
 
 
 def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
-    """Yield computations in narrow formats that reproduce at least 40 % of a sample of the result."""
+    """Yield computations in narrow formats that reproduce at least 40 % of a sample of the result.
+
+    Nothing is yielded for very large products, or if both the inputs and the result have more than 11 significant bits.
+    """
     widest = max(source.format.precision for source in problem.sources)
     into = side.rounded_to
     if min(widest, into.precision) > _HALF or problem.shape[0] * problem.shape[1] * problem.terms > _WHOLE:
@@ -154,7 +157,7 @@ def narrow_replays(problem: ProductProblem, side: Side, tick: Callable[[], None]
 
 
 def _by_way_of_single(problem: ProductProblem, side: Side, tick: Callable[[], None]) -> Iterator[Replay]:
-    """Yield replays in which every sum is computed in binary32 and stored in a narrow format, as in NumPy's einsum."""
+    """Yield replays whose partial sums are computed in binary32 and stored in a narrow format, as in NumPy's einsum."""
     rows, columns = problem.rows, problem.columns
     goal = side.values[np.ix_(rows, columns)]
     formats = dict.fromkeys(each.format for each in (*problem.sources, side) if each.format.precision <= _HALF)
@@ -224,8 +227,9 @@ def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Arr
 
     A sigma is the expected root mean square error of sums in the narrower format.
 
-    The format holds all numbers of the result. Sums in this format may have errors as large as the errors of the
-    result. Return None if there is no such format, or if most sums are exact.
+    A format is chosen only if it holds all numbers of the result, and if the errors are as expected for sums in this
+    format: the median is at most 3 sigmas, no error exceeds its limit, and `is_like_sums` is true. Return None if there
+    is no such format, or if most sums are exact in binary32.
     """
     if has_exact_sums(problem):
         return None

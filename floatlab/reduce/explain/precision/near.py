@@ -79,7 +79,8 @@ def rounded_again(view: View) -> tuple[Fault, ...]:
 def _has_pattern(view: View, error: Array, usable: Array) -> bool:
     """Return whether errors contain a bias or a factor, or whether some rows or columns have larger errors than others.
 
-    The sum of a few outer products is also a pattern: exchanged terms cause such errors.
+    Errors that form a matrix of low rank (a sum of a few products column·row) are also a pattern: exchanged terms cause
+    such errors.
     """
     drift = drift_of(view)
     if max(drift.bias) > _MEANS or abs(drift.scale) > _FACTOR:

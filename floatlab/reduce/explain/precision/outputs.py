@@ -124,7 +124,7 @@ def _bits_of_direction(view: View, known: Evidence, plain: Array, wrong: Array) 
 def casts_of(
     problem: ProductProblem, side: Side, view: View, product: Array | None, faults: tuple[Fault, ...]
 ) -> Iterator[Evidence]:
-    """Yield the evidence of a final rounding: to a format with a scale, to a narrower format, or to few digits."""
+    """Yield the evidence of at most one final rounding: to a scaled format, to a narrower format, or to few digits."""
     usual, exact = side.format, view.totals.product if product is None else product
     exact = next((fault.product for fault in faults if fault.product is not None), exact)
     if stored := problem.scaled_output(side):

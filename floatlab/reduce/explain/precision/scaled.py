@@ -80,7 +80,7 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
 
 
 def is_factor_alone(view: View, fault: Fault) -> bool:
-    """Return whether a fault is a factor that explains the result without the model with which the factor was found."""
+    """Return whether a fault is a factor that explains the result as well without the model with which it was found."""
     if fault.name != "scale":
         return False
     error, room, sigma = view.errors(None, float(dict(fault.evidence)["factor"]))
