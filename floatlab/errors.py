@@ -17,7 +17,7 @@ class FormatError(FloatlabError, ValueError):
 
 
 class RecipeError(FormatError):
-    """Text that is not a recipe; after its first line, the message shows the text with a caret at the mistake."""
+    """Text that is not a recipe. In most cases, the message ends with the text and a caret at the mistake."""
 
 
 class LiteralError(FloatlabError, ValueError):
@@ -73,7 +73,10 @@ def printable_lines(text: str) -> str:
 
 
 def quoted(text: str, limit: int = 40) -> str:
-    """Return `text` for an error message: in quotes, printable, and shortened to `limit` characters."""
+    """Return `text` for an error message: in quotes, and printable.
+
+    A text of more than `limit` characters is shortened to fewer, and its length follows in parentheses.
+    """
     shown = text if len(text) <= limit else f"{text[: limit - 8]}…{text[-6:]}"
     return f"'{printable(shown)}'" + (f" ({len(text):,} characters)" if len(text) > limit else "")
 

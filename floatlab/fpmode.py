@@ -5,7 +5,7 @@ with -ffast-math. floatlab's computations with hardware floats must not depend o
 are decorated with `in_default_mode`, and our own threads run inside `DefaultMode()`. The decorator and `DefaultMode()`
 check the mode first; the check takes about 0.1 µs. If the mode is the default, they do nothing else.
 
-The C extension sets the mode; if it is not installed, the C library does. UnsupportedError is raised if both fail.
+The C extension sets the mode; if it is not installed, the C library does. UnsupportedError is raised if this fails.
 """
 
 from __future__ import annotations

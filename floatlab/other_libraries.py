@@ -87,8 +87,8 @@ def ask(library: str, format_name: str, value: float) -> Opinion:
 def explain(literal: Literal, result: Datum, code: int) -> str:
     """Return a text that says how a library may have rounded the literal to `code`.
 
-    `result` is floatlab's result. The text is "" if `code` is the code of `result`. The text is `another value` if no
-    known way of rounding gives `code`.
+    `result` is floatlab's result. The text is "" if `code` is the code of `result`, and `a NaN with other bits` if both
+    are NaNs with different codes. The text is `another value` if no known way of rounding gives `code`.
     """
     fmt, theirs = result.format, Datum(result.format, code)
     if theirs == result:

@@ -1,9 +1,10 @@
 """Quantised weights as streams of numbers: piece by piece, the codes of elements are multiplied by their scales.
 
 A *reader* is a function (first, count) that returns `count` numbers from index `first` on, as float64. Indices have the
-order of the weight in memory (row-major). The product of a code and its two scales is exact in float64. It has at most
-43 bits: at most 8 bits from the code, at most 11 bits from one scale, and 24 bits from the other scale. If a scale is
-stored as float64, or if codes are divided by a scale, the result is rounded to float64.
+order of the weight in memory (row-major). An element may have two scales, for example those of its block and of the
+tensor. The product of the element and both scales is exact in float64: it has at most 43 bits, of which at most 8 come
+from the element, at most 11 from one scale, and 24 from the other scale. If a scale is stored as float64, or if
+elements are divided by a scale, the result is rounded to float64.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def numbers(source: ArraySource) -> Reader:
 
 
 def codes_as(source: ArraySource, values: Array) -> Reader:
-    """Return a reader of codes that are stored one in a byte; `values` maps each code to its number."""
+    """Return a reader of numbers whose codes are stored one in a byte; `values` maps each code to its number."""
 
     def read(first: int, count: int) -> Array:
         found: Array = values[octets(source, first, count)]
@@ -81,9 +82,9 @@ def octets(source: ArraySource, first: int, count: int) -> Array:
 
 
 def packed(source: ArraySource, values: Array, bits: int = 4, high_first: bool = False) -> Reader:
-    """Return a reader of codes of 1, 2, 4 or 8 bits, packed into bytes; `values` maps each code to its number.
+    """Return a reader of numbers whose codes, of 1, 2, 4 or 8 bits, are packed; `values` maps each code to its number.
 
-    The first code is in the low bits of a byte, or in the high bits if `high_first` is true.
+    The first code in a byte is in the low bits, or in the high bits if `high_first` is true.
 
     >>> source = HeldSource(np.uint8([0x21, 0x43]))
     >>> packed(source, np.arange(16.0))(1, 3), packed(source, np.arange(16.0), high_first=True)(1, 3)
@@ -170,7 +171,7 @@ def _gathered(scales: Reader, index: Array) -> Array:
 
 
 def product(codes: Reader, *scales: Reader) -> Reader:
-    """Return a reader of products: codes are multiplied by their first scales, then by their second ones, and so on."""
+    """Return a reader of elements times their scales; each reader in `scales` gives one scale for each element."""
 
     def read(first: int, count: int) -> Array:
         found = codes(first, count)
@@ -192,7 +193,7 @@ def divided(read: Reader, divisor: float) -> Reader:
 
 
 def one_number(source: ArraySource) -> float:
-    """Return the only number of an array; raises FileFormatError if the array has several."""
+    """Return the only number of an array; raises FileFormatError if the array has none or several."""
     if source.size != 1:
         raise FileFormatError(f"{source.name} has {source.size:,} numbers, but one scale of the whole tensor is needed")
     return float(numbers(source)(0, 1)[0])

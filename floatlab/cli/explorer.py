@@ -130,10 +130,10 @@ def _serve(chosen: Question, here: str, question: list[str]) -> None:
 
 
 def _begun(start: Question) -> BackgroundAnswer:
-    """Start computing the answer, and raise errors found at once, before the terminal switches to full screen.
+    """Start computing the answer. Raise errors found within 0.1 seconds, before the terminal switches to full screen.
 
-    A slow computation runs on a background thread. If it takes longer than 0.1 seconds, it is paused at its next
-    progress report, until the screen is drawn.
+    On a screen whose answers can take long, the computation runs on a background thread. If it takes longer than 0.1
+    seconds, it is paused at its next progress report, until the screen is drawn.
     """
     answers_of(start.verb)  # imports the verb's modules, before the wait of _PATIENCE seconds begins
     pending = BackgroundAnswer(start)

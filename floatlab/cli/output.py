@@ -121,7 +121,7 @@ def settle() -> None:
 
 
 class OutputSettings(Record):
-    """The output settings."""
+    """What a command writes, where and how: the settings from its options, the environment and the terminal."""
 
     json: bool
     colour: bool

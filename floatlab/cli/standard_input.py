@@ -1,4 +1,4 @@
-"""Reads standard input, for which `-` stands. The stream may be closed, endless, or have lines of any length."""
+"""Reads standard input, which `-` names in a command. It may be closed, endless, or have lines of any length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import IO, TextIO
 from floatlab.errors import FileFormatError
 
 MAX_LINE = 10_000_000  # limit of one line of values, in bytes
-MAX_INPUT = 1 << 26  # limit of an array, in bytes, as for text files
+MAX_INPUT = 1 << 26  # limit of an array, in bytes; the same as for text files
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 

@@ -29,7 +29,7 @@ _BATCH = 2_000
 
 
 def run(words: list[str]) -> int:
-    """Run `vectors check` or `vectors generate`; return 1 if a line differs."""
+    """Run `vectors check` or `vectors generate`; return the exit status, 1 if a line differs and 0 otherwise."""
     options = Parser(VERB).parse(words)
     settings = settings_of(options, output())
     if settings.svg is not None:

@@ -115,7 +115,10 @@ class _Header:
             raise FileFormatError(f"is not a GGUF file: {noun} is not UTF-8") from None
 
     def value(self, kind: int, depth: int = 0) -> object:
-        """Return the next value of the metadata; None for arrays and long texts, which are skipped."""
+        """Return the next value of the metadata; None for arrays and long texts, which are skipped.
+
+        `kind` is the number of the value's type. `depth` is the number of arrays that contain the value.
+        """
         if kind in _SCALARS:
             return self.number(_SCALARS[kind])
         if kind == _STRING:

@@ -26,7 +26,10 @@ _KIND = "floatlab"  # the member of the first line that says what the journal is
 
 
 class Journal:
-    """An open journal; `len()` gives the number of lines after the first. Close the journal after use."""
+    """An open journal; close it after use.
+
+    `len()` and indices refer to the lines after the first that the file had when it was opened, not to appended lines.
+    """
 
     def __init__(self, path: str, what: str, belongs: Mapping[str, object]) -> None:
         """Open or create the journal of some work.
@@ -85,7 +88,7 @@ class Journal:
         return reached
 
     def __len__(self) -> int:
-        """Return the number of lines, not counting the first."""
+        """Return the number of lines when the file was opened, not counting the first."""
         return len(self._places)
 
     def __getitem__(self, index: int) -> dict[str, object]:

@@ -42,7 +42,10 @@ _LEFT_OUT = (
 
 
 class PrintedLayout(Record):
-    """Where the numbers of a printed array are in the text, and the dtype that the array states or implies.
+    """Where the numbers of a printed array are in the text, and the dtype that the text states or implies.
+
+    If the text of an array of floats states no dtype, it implies the default of its library: float64 for NumPy, float32
+    for others.
 
     `first` is the index of the first bracket, and `stop` is the index after the last one. Without brackets, as in
     `tensor(1.5)`, `first` and `stop` are the start and the end of the only number.
@@ -58,10 +61,10 @@ class PrintedLayout(Record):
 def parse_nested(text: str, format: Format, name: str = "", own: bool = False) -> ArraySource:
     r"""Return the array in a nested list or a printed array.
 
-    The numbers are rounded into the dtype of the text, or into `format` if the text has no dtype.
+    The numbers are rounded into the dtype that the text states or implies (`PrintedLayout`), otherwise into `format`.
 
     If `own` is true, the user asked for `format` for this array. A dtype that the text states must then be equal to
-    `format`. A dtype that the text only implies (float64 in NumPy, else float32) is ignored. Raises LiteralError.
+    `format`, and a dtype that the text only implies is ignored. Raises LiteralError.
 
     >>> from floatlab.formats import parse_format
     >>> found = parse_nested("tensor([[1, 2],\n [3, 4]], device='cuda:0', dtype=torch.float16)", parse_format("fp32"))

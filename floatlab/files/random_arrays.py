@@ -113,6 +113,8 @@ def parse_random(text: str, format: Format) -> ArraySource:
 def open_random(word: str, format: Format | str = "binary64") -> ArraySource:
     """Return the random array `random:DISTRIBUTION:SHAPE[:NAME=VALUE…][@FORMAT]`; its `name` is this whole text.
 
+    Without @FORMAT, the numbers are rounded into `format`.
+
     >>> open_random("random:normal:4x4:seed=1@bf16").kind
     'bfloat16'
     """

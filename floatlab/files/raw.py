@@ -38,7 +38,7 @@ class RawSource(ArraySource):
         by_columns: bool = False,
         swapped: bool = False,
     ) -> None:
-        """Take an open file whose length has been checked; if `swapped`, codes in it have the opposite byte order."""
+        """Take an open file whose length has been checked; if `swapped`, codes in it are not in native byte order."""
         super().__init__(name, shape, kind, by_columns)
         self.path, self.file, self.offset = path, file, offset
         self.stored = container(kind) if isinstance(kind, Format) else kind

@@ -108,8 +108,8 @@ class Reader:
     def _settle(self) -> None:
         """Round the literals that have been taken but not rounded.
 
-        Literals at the end of the format's range are read exactly. Literals whose binary64 value is a tie are also read
-        exactly, because the literal itself may lie slightly below or above the tie.
+        Literals between the largest number and ∞ (or NaN) are read exactly. Literals whose binary64 value is a tie are
+        also read exactly, because the literal itself may lie slightly below or above the tie.
         """
         values = np.array(self._values, np.float64)
         codes = np.asarray(encode_all(values, self.format))

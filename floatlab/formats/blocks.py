@@ -1,9 +1,10 @@
 """Block formats: numbers of few bits that share a scale. To add a block format, add a row to `BLOCK_CATALOG`.
 
-The elements of a block are floats, or integers with an implied scale. An integer element type is not a `Format`,
-because its codes do not consist of a sign and a magnitude. An element is rounded in two steps: its magnitude is rounded
-to the format `Integers.magnitudes`, and the sign is then applied. In mxint8, the numbers of this format are the
-multiples of 2^−6 below 2. The magnitude of the lowest integer (−128 in mxint8, which stands for −2) is not among them.
+The elements of a block are floats, or integers with an implied scale. A type of signed integers is not a `Format`,
+because its codes do not consist of a sign and a magnitude. A number is rounded to a signed integer in two steps: its
+magnitude is rounded to the format `Integers.magnitudes`, and the sign is then applied. In mxint8, the numbers of this
+format are the multiples of 2^−6 below 2. They do not include the magnitude of the lowest integer (−128 in mxint8, which
+stands for −2).
 """
 
 from __future__ import annotations
@@ -171,9 +172,9 @@ class BlockFormat(Record):
 
     @property
     def bits(self) -> Fraction:
-        """The average number of bits per element, including minima, group bits and scales of blocks.
+        """The average number of bits per element, including minima, group bits, and scales of blocks and superblocks.
 
-        Scales of rows and of whole tensors are not included.
+        Scales of whole rows and of whole tensors are not included.
         """
         from fractions import Fraction
 

@@ -26,7 +26,7 @@ PATTERN = "the pattern e<W>m<T>: the rules of IEEE 754-2019 clause 3.4 for any W
 
 
 def fnuz(name: str, precision: int, exponent_bits: int, bias: int | None = None) -> Format:
-    """Return a format without infinity whose only NaN has the code of −0 (arXiv:2206.02915)."""
+    """Return a format without infinity and −0, whose only NaN has the code that −0 would have (arXiv:2206.02915)."""
     bias = 1 << (exponent_bits - 1) if bias is None else bias
     return Format(name, precision, exponent_bits, bias, infinities=False, nans=0, negative_zero=False)
 

@@ -12,7 +12,7 @@ _GUARD = 32  # binary digits beyond the requested ones; rounding errors in the s
 
 
 def _inverse_tanh(n: int, bits: int) -> int:
-    """Return artanh(1/n)·2^bits. Each term of the series adds an error of less than one unit."""
+    """Return artanh(1/n)·2^bits as an integer. Each term of the series adds an error of less than one unit."""
     power, total, k = (1 << bits) // n, 0, 1
     while power:
         total += power // k
@@ -23,13 +23,13 @@ def _inverse_tanh(n: int, bits: int) -> int:
 
 @lru_cache(maxsize=16)
 def _ln_2(bits: int) -> int:
-    """Return ln 2 · 2^bits, as a sum of three inverse hyperbolic tangents."""
+    """Return ln 2 · 2^bits as an integer, computed as a sum of three inverse hyperbolic tangents."""
     return 18 * _inverse_tanh(26, bits) - 2 * _inverse_tanh(4801, bits) + 8 * _inverse_tanh(8749, bits)
 
 
 @lru_cache(maxsize=1 << 12)
 def root_of_e(power: Fraction, digits: int) -> tuple[int, int]:
-    """Return (c, q) with c·2^q ≤ √e^power < (c + 1)·2^q, where c has at least `digits` binary digits.
+    """Return (c, q) with c·2^q ≤ (√e)^power < (c + 1)·2^q, where c has at least `digits` binary digits.
 
     For power 0, return (1, 0), since the value is exactly 1; no other rational power of e is rational (Lindemann).
 

@@ -1,9 +1,10 @@
 """Formulas of scales, such as `amax / (6 * tensor)`: parses text into a tree of operations.
 
 Libraries that implement the same block format differ in the order and in the precision of their operations. A formula
-states the operations in order. `arith.blocks.formulas` and `arrays.recipes.formulas` evaluate formulas. Each operation
-is rounded once, to the working precision of the rule. Operations inside `fp32(…)` and `fp64(…)` are rounded to fp32 and
-fp64 instead.
+states the operations in order. `arith.blocks.formulas` and `arrays.recipes.formulas` evaluate formulas. A scale rule
+(`formats.scaling`) consists of formulas. In the rules of libraries, each operation is rounded once, to the working
+precision of the rule; operations inside `fp32(…)` and `fp64(…)` are rounded to fp32 and fp64 instead. Exact rules round
+only their results.
 
 sum        products joined by + or -
 product    atoms joined by * or /

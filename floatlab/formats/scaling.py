@@ -101,7 +101,7 @@ class ScaleRule(Record):
     shapes: tuple[str, ...] = ()
 
     def steps(self) -> tuple[RuleLine, ...]:
-        """Return the parsed lines."""
+        """Return the parsed lines. If no line computes `scaled`, the line `scaled = x / scale` is added."""
         return _parsed(self.lines)
 
     @property

@@ -41,9 +41,10 @@ class Place(Record):
 
     `rank` is the rank of the largest entry that is not larger than the number in magnitude. The number is below, on or
     above the boundary between this entry and the next if `rest2` is less than, equal to or greater than `unit`. For
-    stochastic rounding, rest2/(2·unit) is the relative position of the number between these two entries. `beyond` is
-    true if the number is at least `next_beyond` of the format. In a format that saturates, `beyond` is true if the
-    number lies above the last entry. If `beyond` is true, `rank` is `largest_magnitude` + 1.
+    stochastic rounding (`linear` in `TableFormat.place`), rest2/(2·unit) is instead the relative position of the number
+    between these two entries. `beyond` is true if the number is at least `next_beyond` of the format. In a format that
+    saturates, `beyond` is true if the number lies above the last entry. If `beyond` is true, `rank` is
+    `largest_magnitude` + 1.
     """
 
     rank: int
@@ -136,7 +137,7 @@ class TableFormat(Format):
         return f"the boundary is halfway {self.halfway}; a tie goes {_TIES[self.ties]}"
 
     def sign(self, code: int) -> int:
-        """Return 1 for codes of negative numbers, and for a NaN that has the code of −0; else 0."""
+        """Return 1 for codes of negative numbers, of −0, and of a NaN in place of −0; else 0."""
         return code >> (self.width - 1)
 
     def real(self, rank: int, negative: bool = False) -> Real:
@@ -150,7 +151,7 @@ class TableFormat(Format):
         return found
 
     def bounds(self, rank: int, digits: int) -> tuple[Real, Real]:
-        """Return a lower and an upper bound of a positive number. If the number is rational, both bounds equal it.
+        """Return a lower and an upper bound of the positive number with this rank; both equal it if it is rational.
 
         The bounds of an irrational number have at least `digits` binary digits; their last digits differ by one unit.
         """

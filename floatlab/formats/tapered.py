@@ -1,8 +1,9 @@
 """Posits and takums: the further a number is from 1, the longer is its exponent field, and the shorter is its fraction.
 
 Codes are in two's complement. The fields of a negative number are read from its own code, not from the negated code.
-The formula for the value accounts for this. When rounding to nearest, the boundary between two neighbours is a number
-of the format that is one bit wider. The boundary's code is the code of the lower neighbour with a 1 appended.
+The formula for the value (see `reading`) accounts for this. When rounding to nearest, the boundary between two
+neighbours is a number of the format that is one bit wider. The boundary's code is the code of the lower neighbour with
+a 1 appended.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ class Takum(TwosComplementFormat):
 
 
 class LogarithmicTakum(Takum):
-    """A logarithmic takum (arXiv:2404.18603): ±√e^ℓ, where ℓ is the characteristic plus the mantissa (`power`)."""
+    """A logarithmic takum (arXiv:2404.18603): ±(√e)^ℓ; `power` computes ℓ from the characteristic and the mantissa."""
 
     _fields: ClassVar[tuple[str, ...]] = ("name", "width")
 

@@ -180,7 +180,7 @@ class Datum(Drawn, Record):
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return lower and upper bound on the value (`table_values.bounds_of`); both are equal for a rational value."""
+        """Return a lower and an upper bound on the value, of at least `digits` bits; both equal a rational value."""
         if given_by_table(self.format):
             from floatlab.numbers.table_values import bounds_of
 
@@ -392,7 +392,7 @@ def shortest(datum: Datum) -> str:
 
 
 def hexadecimal(datum: Datum) -> str:
-    """Return a datum as C's `%a` with a leading 1 (0 for zero). For irrational numbers, ∞ and NaN, see `exact_text`.
+    """Return a datum as C's `%a`, with a leading 1 (0 for zero); irrational numbers, ∞ and NaN as `exact_text` does.
 
     >>> hexadecimal(decode(0x3C7C, "fp16")), hexadecimal(decode(1, "fp16"))
     ('0x1.1fp+0', '0x1p-24')

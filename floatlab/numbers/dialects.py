@@ -28,7 +28,7 @@ class Dialect(Record):
     left: str = ""
 
     def context(self, format: Format, usual: Context) -> Context:
-        """Return the context for a format: `usual` with the dialect's settings for this format.
+        """Return `usual` with the dialect's settings for a format; unchanged if the document does not cover the format.
 
         >>> from floatlab.formats import parse_format
         >>> parse_dialect("torch").context(parse_format("e4m3"), Context())

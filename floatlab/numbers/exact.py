@@ -190,7 +190,7 @@ class SquareRoot(Record):
     radicand: Exact
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return a lower and an upper bound, which have at least `digits` binary digits and differ by 1 in the last."""
+        """Return bounds on an irrational root: they have at least `digits` bits, and differ by 1 in the last bit."""
         root, _ = square_root(self.radicand, digits)
         return root, root + Exact(False, 1, root.q)
 
@@ -230,7 +230,10 @@ class Ratio(Record):
 
     @property
     def is_dyadic(self) -> bool:
-        """Whether the fields state an integer times a power of two: the denominator is 1, and `tens` is at least 0."""
+        """Whether the fields state an integer times a power of two, and nothing was truncated.
+
+        The denominator is then 1, and `tens` is at least 0.
+        """
         return self.denominator == 1 and self.tens >= 0 and not self.truncated
 
     def _binade(self) -> tuple[int, int]:

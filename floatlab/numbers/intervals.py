@@ -1,4 +1,7 @@
-"""The interval of reals that round to a datum. To find the interval, this module rounds its possible ends."""
+"""The interval of reals that round to a datum.
+
+To find the interval, this module rounds the numbers at which it may end, and numbers between them.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +45,9 @@ class Interval(Record):
 def preimage(datum: Datum, context: AnyContext = DEFAULT) -> Interval | None:
     """Return the interval of reals that round to a datum, or None if no real rounds to it.
 
-    Under stochastic rounding, the interval contains all reals that may round to the datum. If the context has
-    `random_bits` or `draw`, the interval may be larger than necessary. The interval of −0 contains only negative reals;
-    0 belongs to the interval of +0. Raises UnsupportedError for an irrational datum.
+    Under stochastic rounding, the interval contains all reals that may round to the datum. With few random bits (SRA,
+    SRB, SRC) or a fixed `draw`, the interval may be larger than necessary. The interval of −0 contains only negative
+    reals; 0 belongs to the interval of +0. Raises UnsupportedError for an irrational datum.
 
     >>> from floatlab import decode
     >>> i = preimage(decode(0x3C00, "fp16"))

@@ -19,6 +19,8 @@ POSITIONAL = range(-4, 21)
 def decimal_text(negative: bool, digits: str, exponent: int, positional: range = POSITIONAL) -> str:
     """Return d.ddd × 10^exponent as text: positional if the exponent is in `positional`, else in scientific notation.
 
+    `digits` has the digits of d.ddd, without the point.
+
     >>> decimal_text(False, "15", -2), decimal_text(True, "15", 30)
     ('0.015', '-1.5e30')
     """
@@ -70,7 +72,7 @@ def ratio_text(x: Ratio, limit: int = DIGIT_LIMIT) -> str:
 
     An integer times a power of ten or of two is written as a decimal of at most `limit` significant digits, if that is
     possible. Other numbers are written as a fraction N/D, or as a product with powers of 2 and 10. If a fraction is too
-    long to write, the text gives only the lengths of its numerator and denominator.
+    long to write, the text gives only the lengths of its numerator and denominator. A truncated decimal ends with `…`.
 
     >>> ratio_text(Ratio(True, 1, 3)), ratio_text(Ratio(False, 1, tens=-999999999))
     ('-1/3', '1e-999999999')
@@ -102,7 +104,7 @@ def fraction_text(value: Fraction) -> str:
 
 
 def terminating_decimal(value: Fraction, limit: int = DIGIT_LIMIT) -> str | None:
-    """Return the complete decimal of a rational number, or None if this decimal has over `limit` digits.
+    """Return the complete decimal of a rational number; None if it never ends, or may have over `limit` digits.
 
     >>> from fractions import Fraction
     >>> terminating_decimal(Fraction(7, 16)), terminating_decimal(Fraction(1, 3))

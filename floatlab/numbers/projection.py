@@ -1,6 +1,6 @@
-"""Rounding an exact number into a format: the scalar form of the kernel, which records all intermediate values.
+"""Rounds an exact number into a format with the kernel of `rounding.py`, and records all intermediate values.
 
-P3109 defines the term: to *project* is to round to the format's precision, and then to handle numbers beyond its range.
+P3109 calls this *projection*: to round to the format's precision, and then to handle numbers beyond its range.
 The module computes with magnitudes (codes without signs), because neighbouring values have consecutive magnitudes. In a
 format with zero and subnormals, the truncated number kept·2^quantum has the magnitude (quantum − qmin)·2^t + kept, and
 rounding away from zero adds 1. A carry then propagates into the exponent field; a result above the largest magnitude
@@ -156,9 +156,9 @@ def direction_in(format: Format, context: Context) -> Direction:
 def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bool = False, index: int = 0) -> Rounded:
     """Round an exact number into a format in the context's direction; determine the code and the flags.
 
-    If `sticky`, the true absolute value is larger than |x|, by less than one unit of x's last digit. This digit must be
-    below the last place of the result. In the binade below 2^emin, x.c must have more bits than the format's precision.
-    If not, raise UnsupportedError, except for table formats. `index` selects the draw of stochastic rounding.
+    If `sticky`, the true absolute value is larger than |x|, by less than one unit of x's last digit. Then this digit
+    must be below the last place of the result; if |x| is in the binade below 2^emin, x.c must have more bits than the
+    precision. Else raises UnsupportedError (not for table formats). `index` selects the draw of stochastic rounding.
 
     >>> from floatlab import parse_format
     >>> r = round_exact(Exact(False, 4099, -12), parse_format("fp16"))

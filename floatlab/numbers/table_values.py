@@ -46,8 +46,8 @@ def value_of(format: TableFormat, code: int) -> Exact | None:
 def bounds_of(format: TableFormat, code: int, digits: int) -> tuple[Exact, Exact]:
     """Return a lower and an upper bound on the value.
 
-    If the value is rational, both bounds are equal to it. Otherwise the bounds have `digits` binary digits, and differ
-    by one unit in the last digit.
+    If the value is rational, both bounds are equal to it. Otherwise the bounds have at least `digits` binary digits,
+    and differ by one unit in the last digit.
     """
     if not symbol(format, code):
         exact = value_of(format, code)

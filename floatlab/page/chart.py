@@ -1,4 +1,4 @@
-"""Charts: the letter and the role of each curve, scales with round tick values, and a chart drawn in characters.
+"""Charts: the letter of each curve and its role, which gives the colour; scales with round ticks; charts as text.
 
 A curve is drawn with its letter, so that curves can be distinguished without colour. Curves can also be drawn in
 Braille dots, which need colours.
@@ -46,7 +46,7 @@ def thinned(count: int, most: int = POINTS) -> list[int]:
 
 
 def mark_of(place: int) -> str:
-    """Return the letter of curve number `place`."""
+    """Return the letter (or digit) of curve number `place`, counted from 0."""
     return MARKS[place % len(MARKS)]
 
 
@@ -73,7 +73,7 @@ def named(place: int, label: str) -> Line:
 
 
 def legend(chart: Chart) -> Line:
-    """Return the letter and the name of each curve; if curves are drawn as lines, also a piece of the line."""
+    """Return the letter and the name of each curve; for curves of Braille dots, also a piece of line in its colour."""
     runs: list[Span | str] = []
     for each in chart.curves:
         if not each.label:
@@ -131,7 +131,7 @@ def scale_of(numbers: list[float], is_log: bool = False) -> Scale | None:
 
 
 class ChartScales(Record):
-    """The two scales of a chart, whether it is drawn in characters or as SVG."""
+    """The two scales of a chart: the horizontal and the vertical one; the same in characters and in SVG."""
 
     across: Scale
     up: Scale
@@ -215,7 +215,7 @@ def with_dots(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 
 def chart_lines(chart: Chart, width: int) -> list[Line]:
-    """Return a chart as lines of at most `width` columns, or a short message if the chart has no points.
+    """Return a chart as lines of at most `width` columns, or a short message if it has no points that can be drawn.
 
     The plot has at least 8 columns, even if they exceed `width`.
 
@@ -339,7 +339,7 @@ _BRAILLE = 0x2800
 def _dotted(chart: Chart, scales: ChartScales, room: int) -> list[list[Span]]:
     """Return the rows of the plot in Braille dots, with two columns and four rows of dots per character.
 
-    A character has one colour: where several curves pass through it, their colours alternate.
+    A character has one colour: where several curves pass, their colours alternate from column to column.
     """
     fine = _drawn(chart.replace(height=4 * chart.height), scales, 2 * room)
     rows = []

@@ -37,7 +37,7 @@ class ScaleTally(Record):
 
     @property
     def spread(self) -> float | None:
-        """log2 of the ratio of the largest scale to the smallest scale, or None without scales."""
+        """log2 of the ratio of the largest scale to the smallest scale, or None if no scale is positive and finite."""
         return log2(self.largest) - log2(self.smallest) if self.largest and self.smallest else None
 
 
@@ -114,7 +114,7 @@ def _largest(sizes: Array, rows: int | None, columns: int | None) -> Array:
 
 
 def merged_scales(parts: Iterable[ScaleTally | None]) -> ScaleTally | None:
-    """Add the statistics of several parts. Return None if none of them has scales."""
+    """Return the statistics of a tensor from those of its parts; None if no part has scales."""
     found = [each for each in parts if each is not None]
     if not found:
         return None

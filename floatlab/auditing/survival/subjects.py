@@ -30,8 +30,9 @@ class Subject(Individual):
     """A tensor to measure: its checkpoint, its properties, and the regions in which it is measured.
 
     Each item of `groups` has a group of recipes, and the regions (parts of the tensor) for these recipes; see `cuts`.
-    `bits` is the number of stored bits per element, scales included. `layer` is the name of the array with samples of
-    the layer's inputs.
+    `bits` is the number of stored bits per element, scales included. `left_out` says why the tensor cannot be measured;
+    it is "" if the tensor can be measured. `layer` is the name of the array with samples of the layer's inputs, or ""
+    if there is no such array.
     """
 
     place: Place
@@ -51,7 +52,7 @@ class Subject(Individual):
 def subjects_of(
     places: Sequence[Place], recipes: tuple[Recipe, ...], only: str | None, activations: Place | None
 ) -> list[Subject]:
-    """Return the chosen tensors in the order of the files; `left_out` says why a tensor cannot be measured."""
+    """Return the tensors that `only` chooses (None: all), in the order of the files. Some may not be measurable."""
     named = [(place, checkpoint_at(place)) for place in places]
     samples = None if activations is None else checkpoint_at(activations)
     where = " and ".join(read.name for _, read in named[:3])

@@ -87,7 +87,8 @@ def audit_recipes(
     -------
     RecipeAudit
         Its `tensors` have the errors of each tensor with each recipe. Its `totals` have the errors of all tensors
-        together. Its `recommendation` has, for each tensor, the recipe with the fewest bits that the tensor survives.
+        together. Its `recommendation` has, for each tensor, the recipe with the fewest bits among those that the tensor
+        survives.
 
     Raises
     ------

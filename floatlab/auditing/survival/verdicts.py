@@ -140,12 +140,11 @@ def _share(count: int, of: int) -> str:
 
 
 def choice_of(tensor: TensorFigures, width: float) -> str:
-    """Of the recipes that a tensor survives, return the one with the fewest bits.
+    """Return the recipe with the fewest bits among those that a tensor survives, or "" if there is none.
 
-    If the tensor survives no recipe, or if no number is finite, return "".
-
-    Of recipes with equally many bits, the one with the best SQNR is returned. `width` is the number of bits per element
-    of the stored tensor. A recipe is considered only if it needs over 1 % fewer bits than `width`.
+    A recipe is considered only if it needs over 1 % fewer bits than `width`, the number of stored bits per element. Of
+    recipes with equally many bits, the one with the best SQNR is returned. If no number of the tensor is finite, "" is
+    returned.
     """
     fitting = [each for each in tensor.recipes if each.verdict == SURVIVES and each.bits < _SAVING * width]
     if not fitting or tensor.nonfinite == tensor.elements:
@@ -158,8 +157,8 @@ def recommendation(
 ) -> Recommendation:
     """Return the recommendation for all tensors, made from the recipe that was chosen for each tensor.
 
-    `widths` has, for each tensor, the number of stored bits per element. `names` has the name of each tensor in the
-    plan.
+    `widths` has, for each tensor, the number of stored bits per element. `names` has the names by which the plan
+    calls the tensors.
     """
     if min_sqnr is None:
         rule = (
@@ -202,7 +201,7 @@ def recommendation(
 def _words(most: str, plan: tuple[tuple[str, str], ...]) -> str:
     """Describe a plan: first the recipe `most`, then the tensors with other recipes.
 
-    Most numbers get the recipe `most`; it is "" if most numbers stay as stored.
+    `most` is the recipe that more numbers get than any other recipe, or "" if over half of the numbers stay as stored.
 
     >>> _words("nvfp4", (("a", "nvfp4"), ("b", "nvfp4"), ("c", "e4m3"), ("d", "")))
     'nvfp4 for all but 2 of 4 tensors; in e4m3: c; as stored: d'

@@ -100,7 +100,7 @@ class Checkpoint:
         self.close()
 
     def holding(self, bundle: Bundle) -> None:
-        """Make `close` also close the open `.npz`."""
+        """Make `close` also close `bundle`, an open `.npz` file."""
         self._held.callback(bundle.close)
 
 

@@ -1,7 +1,7 @@
 """Reads files from servers of http(s), which may be hostile: the time and memory of each request are limited.
 
-fsspec's own reader is not used. That reader keeps all bytes that a server sends, decompresses the bytes if the server
-says so, and waits as long as bytes trickle in.
+fsspec's reader for http is not used. It keeps all bytes that a server sends, decompresses the bytes if the server says
+so, and waits as long as bytes trickle in.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ def is_at(url: str, may_be_forbidden: bool = False) -> bool:
 def _answer(opener: OpenerDirector, url: str, wanted: str) -> http.client.HTTPResponse:
     """Request the range `wanted` and return the server's answer, after following redirections.
 
-    A redirection from https may not lead to http, and no redirection may lead to other schemes. Each token belongs to
-    one host. It is sent only to this host, also after a redirection.
+    A redirection from https may not lead to http, and no redirection may lead to other schemes. Each access token
+    (`logins.py`) belongs to one host. It is sent only to this host, also after a redirection.
     """
     for _ in range(_MOST_REDIRECTS):
         refuse_login_in(url)

@@ -32,9 +32,10 @@ def exists_at(url: str) -> bool:
 
 
 def listed(url: str) -> list[str]:
-    """Return the names of the files in a folder.
+    """Return the names of the entries of a folder.
 
-    Servers of http(s) do not list folders. On such a server, two usual names are tried; those that exist are returned.
+    Servers of http(s) do not list folders. On such a server, two usual names of files are tried; those that exist are
+    returned.
     """
     if _is_http(url):
         return [name for name in _USUAL if http_file.is_at(inside(url, name))]

@@ -24,7 +24,7 @@ def is_url(path: str) -> bool:
 
 
 def plain(path: str) -> str:
-    """Return a path unchanged, or a URL of http(s) without its query; the URL then ends with the name of the file.
+    """Return a URL of http(s) without its query, so that it ends with the file's name; return other texts unchanged.
 
     >>> plain("https://host/model.safetensors?download=true"), plain("what?.npy")
     ('https://host/model.safetensors', 'what?.npy')

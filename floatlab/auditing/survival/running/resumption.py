@@ -84,7 +84,10 @@ def _key_of(job: AuditJob) -> _Key:
 
 
 def files_of(place: Place) -> list[list[object]]:
-    """Return the names, sizes and times of a checkpoint's files; raises UnsupportedError for a mapping."""
+    """Return the name, the size and the time of change (at a URL, the version) of each file of a checkpoint.
+
+    Raises UnsupportedError for a mapping or a random array, which has no files.
+    """
     states = states_of(checkpoint_at(place).checkpoint)
     if not states:
         raise UnsupportedError("arrays in memory have no files by which an audit of them could be resumed")

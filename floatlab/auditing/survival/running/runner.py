@@ -43,7 +43,7 @@ class _Batch:
         self._next = 0
 
     def keep(self, results: Sequence[Result]) -> None:
-        """Store these results for the first jobs that have no result yet."""
+        """Store results, which belong to the first jobs without a result; add them to the file, if there is one."""
         for i, result in zip(self.missing, results, strict=False):
             self.results[i] = result
             if self.resume is not None:
@@ -71,11 +71,12 @@ def run(
 ) -> Iterator[tuple[AuditJob, Result]]:
     """Yield each job with its result, in the order of the jobs.
 
-    Without an executor, jobs are done in this process; small amounts of work are never given to `Processes`. If a
-    process of an executor dies, the unfinished jobs are done again. If the executor is `Processes`, new processes do
-    them; otherwise, this process does them. The first time, a ReplacedWorkerWarning is issued. UnsupportedError is
-    raised if processes die too often. `progress` is called with each job when it is done. Results that `resume` has are
-    taken from `resume`, and all others are added to `resume`.
+    Without an executor, jobs are done in this process. With `Processes`, they are also done here if the jobs without a
+    result in `resume` together have fewer than 2^23 elements. If a process of an executor dies, the unfinished jobs are
+    done again, and the first time, a ReplacedWorkerWarning is issued. If the executor is `Processes`, new processes do
+    these jobs; otherwise, this process does them. UnsupportedError is raised if processes of `Processes` die more than
+    three times before the oldest unfinished batch is done. `progress` is called with each job when it is done. Results
+    that `resume` has are taken from `resume`. All others are added to `resume`, except those of failed jobs.
     """
     done = _Run(work, progress, resume)
     batches = done.batches(jobs)
@@ -127,7 +128,7 @@ class _Run:
                 self.progress(job)
 
     def here(self, batches: Iterable[_Batch]) -> Iterator[tuple[AuditJob, Result]]:
-        """Do all jobs in this process."""
+        """Do all jobs in this process, and yield them with their results."""
         for batch in batches:
             yield from batch.taken()
             while batch.missing:
@@ -157,7 +158,7 @@ class _Run:
                         batch.future.cancel()
 
     def _advance(self, waiting: Iterable[_Batch], executor: Executor) -> Exception | None:
-        """Send the batches that have not been sent, and wait for one result.
+        """Send the batches that have not been sent, wait until at least one returns, and store the results.
 
         Returns the error if the executor has lost jobs, and None otherwise.
         """

@@ -43,7 +43,7 @@ class Processes(Executor):
     def submit(self, call: Callable[..., Found], /, *words: object, **options: object) -> Future[Found]:
         """Call a function in one of the processes."""
         if self._pool is None:
-            # Processes that are forked would share locks and threads with this one.
+            # A forked process would inherit locks that are held, but not the threads that release them.
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self.count, context, _begin)
         with _interrupts_held():  # inherited by a new process, so that Ctrl-C does not end it while it starts
@@ -110,9 +110,10 @@ class _Interruptible(Executor):
 
 @contextmanager
 def interruptible(executor: Executor) -> Iterator[Executor]:
-    """Give an executor that remembers Ctrl-C. If Python ignored the KeyboardInterrupt, the next `submit` raises it.
+    """Give an executor that remembers Ctrl-C: from then on, `submit` raises KeyboardInterrupt.
 
-    Python ignores errors in `__del__`, and the objects of `distributed` spend much time in this method.
+    Otherwise, a Ctrl-C could be lost: Python ignores errors in `__del__`, also KeyboardInterrupt, and the objects of
+    `distributed` spend much time in `__del__`. Outside of the main thread, Ctrl-C is not remembered.
     """
     found = _Interruptible(executor)
     before = signal.getsignal(signal.SIGINT)
@@ -142,7 +143,7 @@ def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Executor | 
 
     With at most one process and no cluster, give None: all work is then done in this process. Three errors are
     possible: MissingPartError if `distributed` is needed but not installed; UnsupportedError if the address is not
-    valid or no scheduler answers; RefusedError in a confined process.
+    valid or no scheduler answers; RefusedError for processes or a cluster in a confined process.
     """
     if scheduler is not None:
         with _cluster(scheduler) as executor:
@@ -187,7 +188,7 @@ def shares_memory(executor: Executor) -> bool:
 
 
 def is_loss(trouble: Exception) -> bool:
-    """Return whether an error means that the process died during the call.
+    """Return whether an error means that a process died before the call was done.
 
     Otherwise, the called function raised the error.
     """
