@@ -26,7 +26,8 @@ class Learning(Answering, Individual):
 
     `at` has the recorded steps; 0 is the start. `losses` has the losses at these steps: the network computes the
     outputs in its own formats, and the loss of these outputs is computed in binary64. `final` is the loss of the final
-    weights, with the whole network evaluated in binary64; `final` is NaN if the run diverged.
+    weights, with the whole network evaluated in binary64. If the run diverged, `final` is NaN, and usually the last of
+    the `losses`, too.
     """
 
     configuration: Configuration
@@ -188,10 +189,12 @@ def learn(
         Number of seeds, or a range.
     lr
         Learning rate; by default 0.02 for SGD, and 0.001 for Adam and AdamW.
-    steps, optimizer, lane, tick
-        As in `train`.
+    steps, optimizer, lane
+        As in `trajectories.train`.
     every
         Record the loss every N steps.
+    tick
+        Function that is called with the argument 1 after each step of each run.
     **shape
         Sizes and noise of the problem, as in `make_problem`.
 

@@ -19,9 +19,9 @@ class Threshold(Record):
     The numbers are magnitudes of updates. Updates larger than `bound` move the weight; an update equal to `bound` moves
     it if `included` is true. `bound` is None if no update moves the weight. `least` is the smallest number of the
     update's format that moves the weight. `least` is None if no number of this format moves the weight. With stochastic
-    rounding, an update beyond `bound` moves the weight for some draws, and an update of at least `certain` moves it for
-    all draws. If `bound` is 0 and `included` is true, the weight can move even without an update, because the weight is
-    not a number of the accumulator's format.
+    rounding, an update larger than `bound` moves the weight for some draws, and an update larger than `certain` moves
+    it for all draws; otherwise, `certain` is None. If `bound` is 0 and `included` is true, the weight can move even
+    without an update, because the weight is not a number of the accumulator's format.
     """
 
     bound: Fraction | None
@@ -91,7 +91,7 @@ def _edge(weight: Datum, rounding: Sequence[RecurrenceStage], up: bool, perhaps:
 def _end(datum: Datum, context: Context, up: bool, perhaps: bool) -> tuple[Fraction, bool] | None:
     """Return one end of the interval of reals that one rounding turns into `datum`.
 
-    Also return whether the interval includes this end.
+    Also return whether the interval includes this end. If no real rounds to `datum`, the end is its value.
 
     `up`, `perhaps` and the result None have the same meaning as in `_edge`. +0 and −0 count as the same datum.
     """

@@ -34,7 +34,10 @@ class AbsentDeviceError(UnsupportedError):
 
 
 class Device:
-    """The CPU as NumPy uses it; subclasses are the devices of other libraries. `kinds[0]` is the default kind."""
+    """The CPU as NumPy uses it; subclasses are the devices of other libraries.
+
+    A device is named by its kind, such as `cuda`, or by kind and index, such as `cuda:1`. The default is `kinds[0]`.
+    """
 
     library: ClassVar[str] = "numpy"
     install: ClassVar[str] = "numpy"  # the name of the package for pip

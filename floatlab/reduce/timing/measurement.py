@@ -63,7 +63,7 @@ class Timing(Record):
 
     @property
     def spread(self) -> float | None:
-        """The interquartile range, which a few disturbed runs do not change; None if there is only one run.
+        """The interquartile range, which a few disturbed runs hardly change; None if there is only one run.
 
         >>> Timing((1.0, 3.0, 2.0, 9.0, 4.0)).spread, Timing((1.0,)).spread
         (2.0, None)

@@ -63,12 +63,12 @@ class PartitionComparison(Record):
 
     @property
     def ranking(self) -> Ranking:
-        """The ranking of the partitions by their times, as far as the runs distinguish them."""
+        """The ranking of the whole product and the partitions by their times, as far as the runs distinguish them."""
         return rank({each.name: each.timing for each in self.products})
 
     @property
     def nearest(self) -> tuple[str, ...]:
-        """All partitions whose products have the smallest `largest_q`."""
+        """The names of all products that have the smallest `largest_q`: "whole", or names of partitions."""
         least = min(each.largest_q for each in self.products)
         return tuple(each.name for each in self.products if each.largest_q == least)
 

@@ -68,7 +68,7 @@ class Explorer(Navigation):
     theme
         The name of a theme, which overrides the settings.
     usual
-        The default theme of this terminal, if the user has not chosen one.
+        The theme that suits this terminal; it is used if the user has chosen none.
     keep
         Whether to read the last session at the start and to write this session at the end. False in the
         explorers of a server.

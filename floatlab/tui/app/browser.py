@@ -177,8 +177,8 @@ class Guard:
 def question_asked(text: str) -> list[str] | None:
     """Split the command in an address into words, which become arguments of the explorer.
 
-    The first word must be a verb with a screen, otherwise the result is None. So no word is read as an option of `tui`.
-    An empty text gives no words.
+    The result is None if the text is too long, not printable, or cannot be split. It is also None if the first word is
+    not a verb with a screen, since such a word could be an option of `tui`. An empty text gives no words.
 
     >>> question_asked("show 0.1 --fp16"), question_asked("--serve"), question_asked("vectors generate f16_add")
     (['show', '0.1', '--fp16'], None, None)
@@ -262,7 +262,7 @@ def server_of(
 
         @property
         def command(self) -> str:
-            """The command that starts an explorer, followed by the question if the page's address contains one."""
+            """The command that starts an explorer, at the question in the page's address or, by default, `question`."""
             return f"{explorer} {wanted.get()}" if wanted.get() else str(self._command)
 
         @command.setter

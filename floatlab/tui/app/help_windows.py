@@ -140,7 +140,7 @@ EXAMPLES = (
 class Welcome(Window["Example | str | None"]):
     """The first steps: examples, and what each screen is for.
 
-    The window returns the chosen example, or the name of the chosen screen.
+    The window returns the chosen example, the name of the chosen screen, or None if the user closed the window.
     """
 
     BINDINGS = [

@@ -21,8 +21,8 @@ _KEPT = 50  # at most this many questions of the history are saved
 class Navigation(ExplorerBase):
     """The part of the app that switches screens, and remembers visited places and questions.
 
-    `opened` maps names to the screens opened so far. `starts` and `start_views` map the names of other screens to the
-    questions and views with which they will open.
+    `opened` maps names to the screens opened so far. `starts` and `start_views` map the names of screens that are not
+    open yet to the questions and views with which they will open.
     """
 
     opened: dict[str, TaskScreen]

@@ -31,8 +31,8 @@ def open_explorer(
 
     `excuse` says why the explorer cannot open at the requested question; it is empty otherwise.
 
-    Raises FloatlabError for an unknown theme, and any exception that ended the explorer. FloatlabError and
-    BrokenPipeError are then raised as RuntimeError, so that they are not taken for errors of the user.
+    Raises FloatlabError for an unknown theme, and any exception that ended the explorer. If a FloatlabError or
+    BrokenPipeError ended it, RuntimeError is raised instead, so that it is not taken for an error of the user.
     """
     settings, complaint = read_settings()
     if confined():  # browser users must not see paths on this machine

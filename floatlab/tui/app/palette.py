@@ -165,7 +165,7 @@ _ULP = ("ulp", "unit in the last place", "next number")
 
 
 def _names(format: Format, aliases: Iterable[str]) -> tuple[str, ...]:
-    """Return other names of a format: its aliases, and the name for all formats of its width, such as fp8."""
+    """Return other names of a format: its aliases, and names for all formats of its width, such as fp8 and 8-bit."""
     width = (f"fp{format.width}", f"float{format.width}", f"{format.width} bits", f"{format.width}-bit")
     return (short_name(format), *aliases, *width)
 

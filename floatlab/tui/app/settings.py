@@ -30,14 +30,17 @@ def _folder(variable: str, otherwise: str) -> Path | None:
 def settings_file() -> Path | None:
     """Return the path of the settings: floatlab/explorer.toml in the XDG configuration directory.
 
-    Return None if there is no such directory.
+    Return None if the variable XDG_CONFIG_HOME has no absolute path, and the user has no home directory.
     """
     folder = _folder("XDG_CONFIG_HOME", ".config")
     return folder and folder / "explorer.toml"
 
 
 def session_file() -> Path | None:
-    """Return the path of the session: floatlab/explorer.json in the XDG state directory; None if there is none."""
+    """Return the path of the session: floatlab/explorer.json in the XDG state directory.
+
+    Return None if the variable XDG_STATE_HOME has no absolute path, and the user has no home directory.
+    """
     folder = _folder("XDG_STATE_HOME", ".local/state")
     return folder and folder / "explorer.json"
 

@@ -142,7 +142,7 @@ class QuestionScreen(Screen[None]):
     def mark_taken(self, box: Input, valid: bool, picked: bool) -> None:
         """Mark a box as valid or invalid, after an attempt to open a question with the text of the box.
 
-        If the text is wrong and was `picked` from a list, the box gets the focus.
+        If the text is wrong and was `picked` in a window of files, the box gets the focus.
         """
         mark_valid(box, valid)
         if picked and not valid:

@@ -53,7 +53,7 @@ def number_in(text: str) -> Question | None:
 
 
 def code_in(text: str) -> Question | None:
-    """Return the question that shows what a code means in every format of its width, or None if the text is not a code.
+    """Return the question that shows a code in all formats of its width; None if the text is no such code.
 
     >>> code_in("0x38").values, code_in("0x38").option("dialects"), code_in("fp16") is None
     (('bits:0x38',), True, True)

@@ -18,7 +18,7 @@ _MOST = 4000  # the largest number of unfolded rows
 
 
 class TreeTable(ColumnTable, inherit_bindings=False):
-    """The unfolded part of a tree, one row per node."""
+    """A tree of additions as rows. Rows inside a folded part are hidden."""
 
     PLACE = "On the tree"  # the heading in the list of keys
     HELP = (
