@@ -52,7 +52,7 @@ class RecurrenceStage(Record):
 
 
 def advance_draws(context: Context, index: int) -> Context:
-    """Return a context whose first random draw is draw `index` of this context; contexts without draws stay unchanged.
+    """Return a context whose first random draw is draw `index` of `context`; contexts without draws stay unchanged.
 
     >>> from floatlab.numbers.rounding import draw
     >>> draw(advance_draws(Context("SR", seed=5), 3).seed) == draw(5, 3)
@@ -123,7 +123,7 @@ class _History:
 
 
 class Recurrence:
-    """Operations on named rows of numbers, which every step repeats. All rows are stored as binary64.
+    """Operations on named rows of numbers; every step repeats them. All rows are stored as binary64.
 
     Several threads may call `walk` at the same time, each with its own rows.
 
@@ -225,11 +225,11 @@ class Recurrence:
     ) -> int:
         """Do steps on rows in place, and return the number of steps done.
 
-        The walk stops after a step that makes an infinity or NaN in a row of `finite`. `inputs` has new values for some
-        rows, which they get before each step: an array of shape (steps, count), or one number per step. `outputs`
-        receives rows after every `every`-th step. Steps are numbered from 1; `first` steps were done before this call.
-        For each element, `moves` is increased by the number of steps that changed the element in a row of `watched`,
-        and the number of the last such step is written to `last`.
+        The walk stops after a step that makes an infinity or NaN in a row of `finite`. Before each step, the rows in
+        `inputs` get new values: for each row, `inputs` has an array of shape (steps, count), or one number per step.
+        `outputs` receives rows after every `every`-th step. Steps are numbered from 1; `first` steps were done before
+        this call. For each element, `moves` is increased by the number of steps that changed the element in a row of
+        `watched`, and the number of the last such step is written to `last`.
         """
         count = rows.shape[1]
         fed = {name: np.ascontiguousarray(each, np.float64) for name, each in (inputs or {}).items()}

@@ -71,7 +71,10 @@ def native_dtype(format: Format) -> DType | None:
 
 
 def array_format(format: object) -> Format:
-    """Return the format for a name, a Format or a dtype; raises FormatError if float64 does not contain the format."""
+    """Return the format for a name, a Format or a dtype.
+
+    Raises FormatError for an unknown format, and for one that has numbers that float64 does not contain.
+    """
     if isinstance(format, np.dtype) or (isinstance(format, type) and issubclass(format, np.generic | float)):
         found = format_of(np.dtype(format))
         if found is None:

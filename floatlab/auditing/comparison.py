@@ -85,7 +85,7 @@ class CheckpointDifferences(Record, Answering):
 
     @property
     def rounded(self) -> NarrowedCopy | None:
-        """The rounding that explains all differences. None if several roundings are needed, or if nothing differs."""
+        """The rounding that explains all differences; None if no single rounding does, or if nothing differs."""
         apart = [each.rounded for each in self.tensors if each.result not in (EQUAL, SAME)]
         return apart[0] if apart and apart[0] is not None and all(each == apart[0] for each in apart) else None
 

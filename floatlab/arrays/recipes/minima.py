@@ -41,7 +41,7 @@ class ShiftedBlocks(NamedTuple):
 
 
 def round_blocks(blocks: Array, recipe: Recipe) -> ShiftedBlocks:
-    """Round a matrix whose rows are blocks of a format with minima; the blocks are in the order of the array.
+    """Round a matrix whose rows are consecutive blocks of an array, in a format with minima.
 
     >>> from floatlab.formats.recipes import parse_recipe
     >>> found = round_blocks(np.float32([[1, 2, 3, 16]]), parse_recipe("q4_1/4"))

@@ -33,10 +33,10 @@ _SINGLE = np.dtype(np.float32)
 class RoundTrip(Individual):
     """The numbers of a matrix, and the same numbers rounded by a recipe.
 
-    `x` and `values` are matrices of one dtype, float32 or float64. They consist of tiles of the shape `tile`. In
-    each tile, value = element × factor or, in formats with minima, element × factor + minimum; `factors` and `minima`
-    have these numbers for all tiles. `scales` has the stored scales of the blocks as numbers, and `unit` has the
-    factors that scales of 1 would give. `scales` and `unit` are None for recipes without scales.
+    `x` and `values` are matrices of one dtype, float32 or float64. They consist of tiles of the shape `tile`. In each
+    tile, value = element × factor or, in formats with minima, element × factor + minimum; `factors` and `minima` have
+    these numbers for all tiles. `scales` has the stored scales of the blocks as numbers. `unit` has the factors that
+    would result if these scales were 1. `scales` and `unit` are None for recipes without scales.
     """
 
     x: Array
@@ -95,8 +95,8 @@ def round_trip(x: Piece, recipe: Recipe, peak: float | None = None, overflow: st
     x
         A matrix of floats, or of codes of a format.
     recipe
-        The recipe. If the recipe has scales, elements beyond the largest number of their format saturate; otherwise
-        `overflow` applies.
+        The recipe. If the recipe has scales, elements beyond the largest number of their format saturate, unless the
+        rule lets them wrap around. Without scales, `overflow` applies.
     peak
         The first number with the largest magnitude in the whole array (or in the whole row, if each row has a scale).
         It is needed if `x` is only a part of an array whose scales depend on the other parts.
@@ -106,6 +106,7 @@ def round_trip(x: Piece, recipe: Recipe, peak: float | None = None, overflow: st
     Returns
     -------
     RoundTrip
+        If blocks are cut from the flattened matrix (`flat` formats), the matrices of the result have one row.
 
     Raises
     ------

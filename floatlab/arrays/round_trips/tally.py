@@ -44,7 +44,8 @@ def tally(
     smallest
         The smallest normal number of the target format, times the scale of elements: one number, or one for each run.
     threshold
-        The smallest magnitude that rounds beyond the largest number, times the scale of elements, like `smallest`.
+        The smallest magnitude that rounds beyond the largest number of the target format, times the scale of elements:
+        one number, or one for each run.
     first
         The index of the first element, for `largest_relative_at`.
     lane

@@ -1,4 +1,4 @@
-"""Weights of MLX: codes of 2 to 8 bits in 32-bit words, with a scale and a bias for each group of a row.
+"""Weights of MLX: codes of 2 to 8 bits in 32-bit words, with scales for groups and, in affine mode, biases.
 
 Source: MLX (mlx/ops.cpp, affine_quantize; mlx/backend/cpu/quantized.cpp; python/mlx/nn/layers/quantized.py).
 """

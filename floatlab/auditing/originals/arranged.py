@@ -23,10 +23,11 @@ class Counterpart(Individual):
     `words` says of which tensors the original consists, how they were found, and how they are arranged. This text is
     empty for a tensor of the same name and shape. `names` are the names of these tensors. `by_content` is true if these
     tensors were found by their numbers, not by their names. `doubt` says why a weight that fits this original may
-    nevertheless be wrong; the text is empty if there is no doubt. If the rows of the weight were found in another order
-    than in the stored tensor, `straight` opens the tensor in its stored order. Some libraries permute the rows of q and
-    k for rotary position embeddings (rope). `rope_heads` is the number of heads of this permutation, or 0 if the rows
-    are not permuted. `rope_heads` is None for weights other than q and k, and if several orders fit.
+    nevertheless be wrong; the text is empty if there is no doubt. If the order in which the rows were found is
+    doubtful, and the weight has the shape of one stored tensor, `straight` opens this tensor in its stored order. Some
+    libraries permute the rows of q and k for rotary position embeddings (rope). `rope_heads` is the number of heads of
+    this permutation, or 0 if the rows are not permuted. `rope_heads` is None for weights other than q and k, and if
+    several orders fit.
     """
 
     words: str

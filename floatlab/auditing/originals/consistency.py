@@ -1,8 +1,8 @@
-"""Finds weights whose original, found by content, is doubtful because of the names or of the other weights.
+"""Finds weights whose original is doubtful because of the names or of the other weights.
 
-Names of a checkpoint and of its original may differ. But suppose that the original of a weight of layer 0 seems to be
-in layer 1, or that an up_proj seems to be the original of a gate_proj. Then two tensors may be exchanged, and their
-content cannot tell where each belongs.
+Names of a checkpoint and of its original may differ; originals are then found by content. But suppose that the original
+of a weight of layer 0 seems to be in layer 1, or that an up_proj seems to be the original of a gate_proj. Then two
+tensors may be exchanged, and their content cannot tell where each belongs.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def numbered(name: str) -> tuple[str, Numbers]:
 def contradictions(matches: Mapping[str, Counterpart], known: Iterable[str]) -> dict[str, str]:
     """Return the names of the weights whose original is doubtful, each with the reason as text.
 
-    `matches` has the original of each weight. `known` has the names of all tensors of the original checkpoint. Only
-    originals that were found by content are doubted.
+    `matches` has the original of each weight. `known` has the names of all tensors of the original checkpoint. An
+    original that was found by name is doubted only because of the order of its rows (`_of_another_order`).
 
     >>> found = {f"h.{i}.a": Counterpart("", lambda: None, (f"layers.{1 - i}.b",), by_content=True) for i in (0, 1)}
     >>> for name, reason in contradictions(found, ["layers.0.b", "layers.1.b"]).items():

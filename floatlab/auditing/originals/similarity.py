@@ -244,8 +244,8 @@ def _found_in(places: list[Place], turned: bool, heads: Mapping[str, tuple[int, 
 def _doubts(orders: list[RowOrder], found: Array) -> Iterator[str]:
     """Yield a doubt for each matrix of a weight if no convention explains the order of its rows.
 
-    `found` has the matrices that were found in the originals. If a matrix is another matrix with reversed rows or
-    columns, there is no doubt: models for tests contain such copies.
+    `found` has the matrices that were found in the originals. There is no doubt if the matrix is a copy, with reversed
+    rows or columns, of a matrix whose order is explained: models for tests contain such copies.
     """
     for at, order in enumerate(orders):
         if not order.is_explained:

@@ -34,8 +34,8 @@ def formats_for(
 ) -> Iterator[str]:
     """Yield the names of the block formats with this element format, this format of scales, and these blocks.
 
-    `kind` is the format of the scales, or None if there are none. `rows` tells whether each row has its own scale
-    instead of a scale of the tensor. `powers` tells whether all scales are powers of two.
+    `kind` is the format of the scales, or None if there are none. `rows` tells whether there is, beside the scales of
+    blocks, a scale for each row instead of one for the tensor. `powers` tells whether all scales are powers of two.
 
     >>> list(formats_for("e2m1", "e4m3fn", Arrangement("16", 1)))
     ['nvfp4/16']

@@ -177,7 +177,8 @@ def derived(candidate: RecipeCandidate, part: Part, at: int, survey: Survey) -> 
 
     Scales depend only on the largest elements. Therefore, only these elements are used: this one, the largest of its
     block and, if there is a scale of the tensor, the largest of the tensor. If the rule chooses between scales, or
-    searches for them, the whole block is used.
+    searches for them, the whole block is used. If the candidate cannot quantise these elements, the result has no
+    steps.
     """
     flat = part.codes.reshape(-1)
     places = _block_with(candidate.arrangement, at, part.codes.shape)

@@ -26,7 +26,8 @@ def find_recipe(
     All scale rules of libraries and of floatlab are tried, with every shape of blocks that the scales allow, and every
     layout that the sizes allow. If none gives all codes and scales, other roundings, quotients and precisions are
     tried. A recipe is named only if it gives every code and every scale that is compared. All codes and scales are
-    compared, unless the recipe is slow to compute: then only some pieces of the tensor are compared. Zeros of both
+    compared, with two exceptions. If the recipe is slow to compute, only some pieces of the tensor are compared. Of
+    large weights of integers with zero points, only the first rows are compared (about 2^22 elements). Zeros of both
     signs count as equal, and so do all NaNs.
 
     Parameters
@@ -45,7 +46,8 @@ def find_recipe(
         is given, there is no default.
     progress
         A function that is called once, with the total number of elements. This function must return a second function.
-        The second function is then called with the number of elements done since its previous call.
+        The second function is then called with the number of elements done since its previous call. For integers with
+        zero points, neither function is called.
 
     Returns
     -------

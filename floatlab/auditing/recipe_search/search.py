@@ -233,7 +233,7 @@ def _merged(exact: Agreements, evidence: Evidence) -> list[MatchedRecipe]:
 def _told_apart(
     exact: list[Trial], evidence: Evidence, recipes: list[MatchedRecipe]
 ) -> tuple[list[TellingElement], list[str]]:
-    """Return examples that tell exact recipes apart: the first recipe and one of the others quantise each differently.
+    """Return examples that tell exact recipes apart: numbers that the first and another recipe quantise differently.
 
     The second result has a remark on the recipes for which no example was found.
     """

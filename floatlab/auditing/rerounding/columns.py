@@ -48,9 +48,9 @@ class ColumnFactors(Individual):
 def column_factors(read: ArraySource, original: ArraySource, grid: CodeGrid) -> ColumnFactors | None:
     """Return the factors by which the original's columns were multiplied before rounding, or None.
 
-    The factors are estimated from the first matrix of the weight, or from its first rows. Return None if the factors
-    are nearly equal, if they do not explain the codes, or if the original explains the codes without factors or with
-    one factor for all columns.
+    The factors are estimated from the first matrix of the weight, or from its first rows. Return None if there are
+    fewer than 8 rows, if the factors are nearly equal, if they do not explain the codes, or if the original explains
+    the codes without factors or with one factor for all columns.
     """
     shape = read.shape
     if len(shape) not in (2, 3) or shape[-2] < _FEWEST:

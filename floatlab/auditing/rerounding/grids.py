@@ -98,7 +98,7 @@ class OpenGrid:
 
 
 def grid_of(parts: StoredParts, weight: Weight) -> CodeGrid | None:
-    """Return the grid of a weight, or None if this module does not know the codes of the weight's convention.
+    """Return the grid of a weight; None for unknown codes, and if the first numbers of the weight are not on the grid.
 
     >>> from floatlab.auditing.quantized import load_quantized
     >>> read = load_quantized({"a.weight": np.int8([[3, -4]]), "a.weight_scale": np.float32([0.5])})

@@ -30,8 +30,8 @@ class RecipeFigures(Record):
     mean of the squared errors. `sqnr` is the ratio of signal to quantisation noise in dB. It is infinite if there are
     no errors, and None if all numbers are 0 or if a sum of squares is not finite. `cosine` is the cosine of the angle
     between the tensor and its rounded copy. `error_exponents` has pairs (e, count) in ascending order: for `count`
-    nonzero relative errors, floor(log2) is e. `output_sqnr` is the SQNR of the layer's output, and `output_error` is
-    the largest error of the output. Both are None without samples of inputs. Elements that are lost, or that are not
+    nonzero relative errors r, floor(log2 r) is e. `output_sqnr` is the SQNR of the layer's output, and `output_error`
+    is the largest error of the output. Both are None without samples of inputs. Elements that are lost, or that are not
     finite in the source, are left out of all errors and sums.
 
     `scales` counts the stored scales of the blocks; it is None for recipes without scales. `verdict` is survives,
@@ -77,8 +77,8 @@ class TensorFigures(Record):
     `kind` is the type of its numbers. A quantised weight is decoded before it is measured; `convention` names the way
     in which it was stored. Of the `elements`, `zeros` are 0, and `nonfinite` are NaN or infinite. `largest` and
     `smallest` are the extreme nonzero finite magnitudes; `exponents` has pairs (e, count) in ascending order: for
-    `count` nonzero finite magnitudes, floor(log2) is e. `choice` is the recommended recipe; it is empty if the tensor
-    should stay as it is. `left_out` says why a tensor was not measured.
+    `count` nonzero finite magnitudes x, floor(log2 x) is e. `choice` is the recommended recipe; it is empty if the
+    tensor should stay as it is. `left_out` says why a tensor was not measured.
     """
 
     source: str

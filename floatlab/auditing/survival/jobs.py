@@ -274,9 +274,9 @@ def version_of(read: QuantizedCheckpoint) -> str:
 
     For a mapping, return an empty text.
 
-    The first hash is made from names and sizes. The second hash is made from the times of the last changes. If a job
-    runs on another computer than the one that started the audit, only the first hash is compared, because the times
-    change if files are copied.
+    The first hash is made from names and sizes. The second hash is made from the times of the last changes. When a job
+    opens the files, only the first hash is compared, because the times change if files are copied to another computer.
+    A checkpoint that is still open from an earlier job is used again only if both hashes agree.
     """
     states = states_of(read.checkpoint)
     parts = [[(each.name, each.size) for each in states], [each.changed for each in states]]
