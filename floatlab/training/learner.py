@@ -1,4 +1,4 @@
-"""Training of a network in a configuration, step by step, and comparison of configurations over several seeds."""
+"""Training of a network in a configuration (formats and remedies), and comparison of configurations over seeds."""
 
 from __future__ import annotations
 

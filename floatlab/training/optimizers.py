@@ -1,7 +1,8 @@
-"""A program: one step of an optimizer in a setup, as a sequence of rounded operations on named rows of numbers.
+"""A program: one step of an optimizer, as a sequence of rounded operations on named rows of numbers.
 
-A row has one number for each weight. Programs are run in three ways: `trace.step` explains every rounding for one
-weight, NumPy computes all weights stage by stage, and the compiled extension runs many steps at once.
+A row has one number for each weight. The formats of the operations come from a `Setup`. Programs are run in three
+ways: `trace.step` explains every rounding for one weight, NumPy computes all weights stage by stage, and the compiled
+extension runs many steps at once.
 
 The input row g is the gradient times the loss scale S, rounded to the gradients' format. With a loss scale, the first
 stage computes g/S = g·(1/S) in the update's format, and this quotient takes the place of g below. The optimizer's
