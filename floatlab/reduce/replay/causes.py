@@ -173,7 +173,7 @@ def refutations_of(
 
 
 def _is_apart(first: Explanation, second: Explanation, apart: PrintedDecimal | Fraction | None) -> bool:
-    """Return whether the exact or the rounded difference of two results is `apart`.
+    """Return whether the absolute difference of two results, exact or rounded, is `apart`.
 
     The rounded difference has the format of the results. If `apart` is None, return True. Otherwise, return False for
     results that are not finite.

@@ -84,9 +84,9 @@ def printed_array(source: Source) -> PrintedArray | None:
     """Return, for each element of a printed array, the interval of the numbers that it may stand for.
 
     Libraries may omit trailing zeros. These zeros are restored until an element has as many digits as the element with
-    the most digits, or as many decimal places as the element with the most decimal places. The result is None if no
-    element is finite, if NumPy has no dtype for the format, or if the elements have so many digits that each number of
-    the format is printed differently.
+    the most digits, or as many decimal places as the element with the most decimal places, whichever comes first. The
+    result is None if no element is finite, if NumPy has no dtype for the format, or if the elements have so many digits
+    that each number of the format is printed differently.
 
     >>> found = printed_array(source_of(np.float32([[3.042, -12.3456, 0]])))
     >>> found.low.round(6).tolist(), found.high.round(6).tolist()

@@ -50,9 +50,9 @@ def find_tile_edge(
 ) -> TileEdge | None:
     """Find a candidate that reproduces the few rows or columns in which the best candidate fails.
 
-    At most half of the rows (or columns) may have failures. The rows with failures must have at least 16 elements in
-    all. The result is None if no candidate reproduces the rows (or columns) with failures, if `best` has no failures,
-    or if only a sample was compared with `best`.
+    Columns are tried before rows. At most half of them may have failures, and those with failures must have at least 16
+    elements in all. The result is None if no candidate reproduces the rows (or columns) with failures, if `best` has no
+    failures, or if only a sample was compared with `best`.
 
     >>> import floatlab as fl
     >>> a, b = (np.random.default_rng(1).random((40, 40), np.float32) for _ in "ab")

@@ -13,9 +13,9 @@ class DiagnosedCause(Record):
 
     `side` is the affected result, and `share` is the fraction of this result's elements that the cause affects. `stage`
     is the stage of the computation at which the cause acts. `evidence` holds details as pairs (name, text). `where`
-    lists the affected elements by their indices, or affected regions by two half-open ranges: rows and columns. For
-    missing terms, it lists half-open ranges of terms; for moved elements, it lists pairs (new index, old index). If
-    `where` is empty, the cause affects all elements.
+    lists up to 4,096 affected elements by their indices, or affected regions by two half-open ranges: rows and columns.
+    For missing terms, `where` lists half-open ranges of terms; for moved elements, it lists pairs (new index, old
+    index). If `where` is empty, the cause affects all elements.
     """
 
     name: str

@@ -152,7 +152,7 @@ def _plain(name: str) -> str:
 
 
 def unmodelled(name: str) -> str | None:
-    """Return why the machine with this name has no model, or None if its architecture is not known to lack models.
+    """Return a message if no model of the architecture in a machine's name has been published; otherwise None.
 
     >>> unmodelled("cdna4.mxf4.f32")
     'no model of the matrix units of MI350, MI355 has been published'

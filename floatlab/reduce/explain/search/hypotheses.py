@@ -161,7 +161,8 @@ class SideExplainer(UnexplainedSearch):
 
         This is the case if all elements of the exact product are equal, and the elements of the result differ only as
         rounding allows. It is also the case if all elements of the result are the same number of few bits, because a
-        coarse rounding may give this number everywhere.
+        coarse rounding may give this number everywhere. It is never the case if all elements are 0, or if an element is
+        not finite.
         """
         values, view = self.side.values, self.plain
         if not values.any() or not self.side.finite.all():

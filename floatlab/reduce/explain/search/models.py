@@ -299,7 +299,8 @@ class ModelSearch(SideReport):
     def _by_parts(self, model: Model, accumulator: Format, off: Array) -> SideExplanation | None:
         """Explain rectangles of the result by a model, and all other elements by the plain product.
 
-        `off` marks the elements that the model does not explain. Return None if a rectangle contains such an element.
+        `off` marks the elements that the model does not explain. Return None if a rectangle contains such an element,
+        or if there are too few elements of either kind.
         """
         wrong = view_of(self.problem, self.side, accumulator).fit().wrong
         where = rectangles_without(wrong, off)
@@ -310,14 +311,18 @@ class ModelSearch(SideReport):
         return found.replace(causes=causes, model=PLAIN)
 
     def _one_part(self) -> SideExplanation | None:
-        """Explain a result of which one rectangle was computed in another precision; otherwise return None."""
+        """Explain the result if the rectangle around all wrong elements has another precision; else return None."""
         wrong = self.plain.fit().wrong
         found = self._found("bug", (Fault("elements", (), (), wrong),))
         explained = self._with_precision_of_parts(found)
         return None if explained is found else explained
 
     def _with_precision_of_parts(self, found: SideExplanation) -> SideExplanation:
-        """Return `found`. If another precision explains all wrong rectangles, name this precision as the cause."""
+        """Return `found`, or an explanation that names the precision of the wrong rectangles as the cause.
+
+        The second is returned if wrong elements are the only cause in `found`, and one other precision explains all
+        rectangles of wrong elements.
+        """
 
         def explain(problem: ProductProblem, side: Side, off: Array) -> SideExplanation:
             return type(self)(problem, side, off, self.tick).explain()

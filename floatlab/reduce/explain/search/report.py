@@ -36,7 +36,8 @@ class SideReport:
     def __init__(self, problem: ProductProblem, side: Side, differing: Array, tick: Callable[[], None]) -> None:
         """Find stray elements, such as unexpected NaNs, which the later search ignores.
 
-        `differing` is the mask of the elements in which the result differs from the other result.
+        `side` is the result. `differing` is the mask of the elements in which it differs from the result with which it
+        is compared. `tick` is called again and again during the search.
         """
         self.problem, self.side, self.differing, self.tick = problem, side, differing, tick
         self.faults = FaultFinder(problem, side, tick)

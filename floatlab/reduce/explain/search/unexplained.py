@@ -104,7 +104,9 @@ class UnexplainedSearch(ModelSearch):
     def _doubtful_faults(self, view: View, fit: Fit) -> SideExplanation | None:
         """Explain the result by a fault of all elements.
 
-        If another explanation fits equally well, the status is "unknown". Return None if no such fault fits.
+        In earlier searches, every bias or factor that sums rounded in one direction could cause counts as ambiguous.
+        Here, only some of them do. If another explanation fits equally well, the status is "unknown". Return None if no
+        such fault fits.
         """
         self.faults.doubts_all, self.faults.doubt = False, ""
         found = self._with_all_wrong()
@@ -180,7 +182,8 @@ class UnexplainedSearch(ModelSearch):
     def _beyond_rounding(self, view: View, fit: Fit) -> SideExplanation | None:
         """Explain the result by elements that are certainly wrong: low precision cannot cause such large errors.
 
-        Return None if there are no such elements.
+        Return None if there are no such elements, or if the result resembles the product after a number is subtracted
+        from each column or each row.
         """
         wrong, some = fit.wrong, are_live(view)
         certain = beyond_rounding(self.problem, view, 2.0**self.side.format.emin)
