@@ -123,9 +123,9 @@ def _strip(strip: model.Strip, width: int) -> list[Line]:
 def _chunks(length: int, room: int, breaks: tuple[int, ...]) -> list[tuple[int, int]]:
     """Divide `length` columns into parts of at most `room` columns.
 
-    The number of parts is as small as possible. A part ends at the first of `breaks` at which it has at least its
-    share: the remaining columns divided by the remaining parts. If there is no such break, the part ends at the last
-    break that fits. Without any break, the part ends when it is full.
+    The remaining columns are shared equally among as few parts as possible. A part ends at the first of `breaks` at
+    which it has at least its share. If there is no such break, the part ends at the last break that fits. Without any
+    break, the part ends when it is full.
     """
     chunks, start = [], 0
     while start < length:

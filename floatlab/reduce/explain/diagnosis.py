@@ -247,9 +247,9 @@ class _PairDiagnosis:
     def _unknown(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
         """Replay candidate computations for the results that are not explained yet, and return the diagnosis.
 
-        The status is "unknown" if a few elements may be wrong, or if a result is not reproduced, or may be reproduced
-        by chance. The diagnosis then also says what information would settle the question. Otherwise, the status is
-        "rounding".
+        The status is "unknown" if a few elements may be wrong, if a result is not reproduced, or if it may be
+        reproduced by chance. The diagnosis then also says what information would settle the question. Otherwise, the
+        status is "rounding".
         """
         lone = [each for each in causes if each.name == "elements"]
         if lone:
@@ -365,7 +365,7 @@ class _PairDiagnosis:
         return "both" if mine[0] == mine[1] else "actual" if mine[0] else "expected"
 
     def _worth(self) -> float:
-        """Return the largest difference of an element between the results, relative to the sum of its error bounds."""
+        """Return the largest difference between the results in an element, relative to the sum of both error bounds."""
         first, second = (
             view_of(
                 self.problem,

@@ -146,7 +146,8 @@ def unexplained_line(letter: str, is_function: bool) -> str:
 def bug_line(causes: tuple[DiagnosedCause, ...], differing: Array | None = None, are_known: bool = True) -> str:
     """Return the first line of the diagnosis if a result is wrong.
 
-    The line names the faults first, and then other causes of the difference.
+    The line names the faults first. Then it names other causes of the difference or, if only single elements or regions
+    are wrong, says how well all others agree.
 
     `differing` marks the elements whose values differ. `are_known` says whether all elements that are not named as
     wrong agree within rounding.

@@ -116,7 +116,11 @@ def in_groups(size: int, steps: int, zero: bool, part: Array, whole: Array, axis
 
 
 def scaled(name: str, most: float, by_row: bool, part: Array, whole: Array, axis: int, stored: str = "") -> Array:
-    """Scale numbers so that the largest magnitude becomes `most`, round to a format, and undo the scaling."""
+    """Scale numbers so that the largest magnitude becomes `most`, round to a format, and undo the scaling.
+
+    `by_row` and `stored` have the same meaning as for `quantized`. If `stored` is "binary32", the scaled numbers are
+    also rounded to binary32 before they are rounded to the format.
+    """
     scale = _stored(_largest(by_row, part, whole, axis) / most, stored)
     number = part / scale
     number = number.astype(np.float32) if stored == "binary32" else number

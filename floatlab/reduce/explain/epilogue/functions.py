@@ -99,8 +99,8 @@ def function_of(view: View, output: Format, wrong: Array) -> str:
     """Return the function of the product that gives all elements of a result within rounding, or else "".
 
     `output` is the format of the result. If several functions fit, the one with the smallest mean error is returned.
-    Softmax is tried only if no other function fits. For fewer than eight wrong elements, or unusable elements, the
-    result is "".
+    Softmax is tried only if no other function fits. If fewer than eight elements are wrong, or if some elements are not
+    usable, the result is "".
     """
     if int(wrong.sum()) < _LEAST or not view.usable.all() or not view.values.any():
         return ""

@@ -59,7 +59,7 @@ _ALIGNED, _DROPPED = 8, 0.75
 def rival_of(
     problem: ProductProblem, view: View, found: SideExplanation, is_alone: bool, odds: float
 ) -> tuple[str, str] | None:
-    """Return a doubtful fault, and a correct computation that may explain the result as well as this fault does.
+    """Return two texts: a doubtful fault, and a correct computation that may explain the result as well as the fault.
 
     The first text names the fault, such as "wrong elements". The second text names the computation. Return None if no
     computation casts doubt on the fault, or if `found` claims no fault. `view` allows for the rounding errors of the

@@ -283,7 +283,7 @@ class FaultFinder(ShiftFinder):
         return None
 
     def transposed(self, view: View, wrong: Array) -> Fault | None:
-        """Return the fault if the result is a product of transposed or swapped factors, or the transposed product."""
+        """Return the fault if factors or the result were transposed, factors were swapped, or memory was misread."""
         error, room, _ = view.errors()
         with np.errstate(all="ignore"):
             doubt = np.log(np.abs(error) / room)[wrong]  # −ln of the probability that an error vanishes by chance

@@ -267,8 +267,8 @@ def widened(
 
     Some of these elements have errors that rounding could explain. These elements are included if no order of addition
     explains the differences in the whole row or column. This is the case if the row or column is not near the edge of
-    the result, because only the tiles at the edges may use another order. It is also the case if all errors in the row
-    or column are larger than the errors of the simulated orders.
+    the result, because only the tiles at the edges may use another order. It is also the case if the errors of all
+    differing elements are larger than those of the simulated orders.
     """
     if cause.name not in ("elements", "region") or sides[0].format != sides[1].format or "all" in dict(cause.evidence):
         return cause

@@ -124,7 +124,8 @@ class SmallFaults:
 
         An element counts as right if it is equal in both results, or if a replayed order gives it.
 
-        If only one to three elements differ and may be wrong, the status of the claim is "unknown".
+        The status of the claim is "unknown" if only one to three elements differ and may be wrong. It is also "unknown"
+        if each element has only one term, so that there is no order of addition.
         """
         chance = self.grid.chance()
         same = self.sides[0].format == self.sides[1].format

@@ -61,8 +61,9 @@ def likely_pairs(
 ) -> tuple[list[ChangePair], int]:
     """Return two values: a list of the pairs of changes that explain a sample best, and the number of pairs compared.
 
-    The likeliest pair comes first. Each pair explains at least half of the sample. Pairs with the same effect on the
-    sample count once.
+    The likeliest pair comes first. Each pair explains at least half of the sample, and at most eight pairs are
+    returned. Pairs are returned only with accumulators with which they explain more than the unchanged inputs do. Pairs
+    with the same effect on the sample count once.
     """
     rows, columns = _sample(problem)
     groups = [_grouped(*each, lines, tick) for each, lines in zip(_lined(problem), (rows, columns), strict=True)]

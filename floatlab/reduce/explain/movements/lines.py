@@ -31,7 +31,7 @@ def moved_lines(view: View, independent: int, wrong: Array) -> tuple[Fault, ...]
 
     If a few other elements are wrong, too, the last fault lists them.
 
-    `independent` is the largest number of independent errors that changed inputs may cause
+    `independent` is the number of independent errors that changes of one input may cause
     (`ProductProblem.independent`).
     """
     (m, n), exact = wrong.shape, view.totals.product
