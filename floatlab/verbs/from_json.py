@@ -188,11 +188,11 @@ def document_of(answer: object) -> Wire:
 def from_json(text: str) -> Any:
     """Return the answer that a JSON text describes.
 
-    These answers can be read back: derivations and `contrast`; comparisons and integers; blocks and recipes; plans and
-    order maps; differences and judgements of arrays; single tensors of checkpoints; recipes found for codes;
-    dequantized checkpoints; single updates; underflow; curves of gradient checks. Sums, dot products and matrix
-    products can be read back if they were written in full (up to 1024 terms or elements). The JSON of other answers is
-    only a summary.
+    These answers can be read back: derivations; fma compared with multiply-then-add; comparisons and integers; blocks
+    and recipes; plans and order maps; differences and judgements of arrays; single tensors of checkpoints; recipes
+    found for codes; dequantized checkpoints; single updates; underflow; curves of gradient checks. Sums, dot products
+    and matrix products can be read back if they were written in full (up to 1024 terms or elements). The JSON of other
+    answers is only a summary.
 
     Parameters
     ----------

@@ -32,6 +32,7 @@ def operands_of(
 ) -> list[Piece]:
     """Return the arrays that the arguments name; raises FloatlabError if the number of arguments is wrong.
 
+    Text is rounded to the format of the terms of `model` (binary32 instead of tf32) or, without a model, to `format`.
     If an array was read from text, its `origin` says how many values were rounded.
     """
     own = None if model is None else model.terms
@@ -43,7 +44,7 @@ def operands_of(
 
 @in_default_mode
 def arrays_of(words: tuple[str, ...], format: Format | None, operation: str = "sum") -> list[Piece]:
-    """Return the arrays that these arguments name; numbers typed as text are rounded to `format`."""
+    """Return the arrays that these arguments name; text is rounded to `format` or, if None, as `open_arrays` does."""
     count, arrays = _OPERANDS[operation]
     if len(words) != count:
         lists = len(words) > count and all(kind_of(word) == "list" for word in words)

@@ -46,7 +46,7 @@ class Question(Record):
     options: tuple[tuple[str, Any], ...] = ()
 
     def option(self, name: str, default: Any = None) -> Any:
-        """Return an option, or its default."""
+        """Return the value of an option, or `default` if the question does not set it."""
         return dict(self.options).get(name, default)
 
     def having(self, **options: Any) -> Question:

@@ -117,7 +117,10 @@ class ChoiceBar(Widget):
 
 
 class ButtonBar(ChoiceBar):
-    """Buttons side by side: words with a background colour, or with brackets if the theme is plain (see `Chrome`)."""
+    """Buttons side by side: words with a background colour, or with brackets if the theme's `Chrome` is plain.
+
+    `Chrome`, in `floatlab.tui.themes`, has the styles of buttons.
+    """
 
     def pieces(self, name: str, word: str) -> list[Segment]:
         """Draw one button. Its edges replace the spaces around the word."""

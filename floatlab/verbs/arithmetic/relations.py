@@ -125,7 +125,10 @@ def product_end(separate: Derivation) -> int:
 
 
 def _first_difference(contrast: Contrast) -> list[Block]:
-    """Describe where the two computations begin to differ: at the rounding of the product, if this was inexact."""
+    """Describe where the two computations begin to differ: at the rounding of the product, unless this is exact.
+
+    The list is empty if there is no product, or if the product is not finite.
+    """
     rounded, product = contrast.product_rounding, contrast.product
     if product is None or not product.is_finite:
         return []

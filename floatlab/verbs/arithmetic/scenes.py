@@ -89,7 +89,10 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _frames(derivation: Derivation, stage: StepGroup | None) -> list[Blocks]:
-    """Return the frames in which the smaller term moves to its final position, or out of view."""
+    """Return the frames in which the smaller term moves to its final position, or out of view.
+
+    The list is empty unless the group of steps aligns two terms.
+    """
     step = None if stage is None else derivation.steps[stage.index]
     if not isinstance(step, Align):
         return []

@@ -160,7 +160,10 @@ def verdict_rows(found: Attribution, label: str = "verdict") -> list[Block]:
 
 
 def _common_difference(found: Attribution) -> str:
-    """Return the difference between the two results in ulps, as text; "" if pairs of candidates disagree on it."""
+    """Return the difference between the two results in ulps, as text.
+
+    The text is empty for arrays with several elements, for equal results, and if pairs of candidates disagree.
+    """
     if any(codes.size != 1 for pair in found.pairs for path in pair.paths for codes in path.codes):
         return ""
     moves = {

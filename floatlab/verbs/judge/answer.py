@@ -105,7 +105,7 @@ def explain_differences(
     operation: str = "matmul",
     bias: str | None = None,
 ) -> tuple[Page, Callable[[], Wire], Diagnosis]:
-    """Return why two results differ: rows of a page, a function that returns JSON members, and the diagnosis.
+    """Return why two results differ: a page, a function that returns JSON members, and the diagnosis.
 
     For operations other than products of vectors and matrices, and for products with a bias, the page has only the
     diagnosis, and the function returns an empty object.
@@ -177,7 +177,7 @@ def _details(
 
 
 def _libraries(product: list[Source], explained: Attribution) -> tuple[str, ...]:
-    """Return a text for each result: the name of NumPy if its product has the same bits, otherwise an empty text.
+    """Return a text for each result: `NUMPY` if NumPy's product has the same bits, otherwise an empty text.
 
     If candidates already explain both results, NumPy's product is not computed.
     """

@@ -25,7 +25,7 @@ _CAUSES = {
 
 
 def judgement_blocks(found: Judgement) -> list[Block]:
-    """Return the verdict and the rows of `quotient_blocks`."""
+    """Return the rows of `quotient_blocks`, followed by the verdict."""
     verdict = Span(judgement_words(found), Role.FLAG if _is_bad(found) else Role.VALUE)
     return [*quotient_blocks(found), Row("verdict", verdict)]
 
@@ -68,7 +68,7 @@ def judgement_words(found: Judgement) -> str:
 
 
 def diagnosis_blocks(found: Diagnosis, operation: str) -> list[Block]:
-    """Return rows for the causes of a diagnosis, each with its share of the elements and other evidence.
+    """Return rows for the causes of a diagnosis with their evidence, and a row that says which result is nearer.
 
     >>> from floatlab.page.model import Page
     >>> from floatlab.page.text_layout import to_text

@@ -1,4 +1,7 @@
-"""Practice: questions about the steps of an operation, and operands for which the steps are instructive."""
+"""Practice: questions about the steps of an operation, and operands for which the steps are instructive.
+
+A *scene* is a step of an operation as shown to the user (`Scene` in `floatlab.verbs.question`).
+"""
 
 from __future__ import annotations
 

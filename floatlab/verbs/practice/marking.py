@@ -173,7 +173,7 @@ def _is(given: str, number: object) -> bool:
 
 
 def _exercise_at(task: Task, scene: int, direction: Direction) -> Exercise | None:
-    """Return the exercise that a scene would have if the operation were rounded in `direction`.
+    """Return the exercise that a scene (a step as shown) would have if the operation were rounded in `direction`.
 
     Return None if the operation would then not have this scene, or if the scene would have no exercise.
     """

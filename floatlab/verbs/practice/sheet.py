@@ -19,7 +19,10 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 class ExercisePart(Record):
-    """An exercise with its label on the sheet, such as 1a, and the index of the scene that shows the answer."""
+    """An exercise with its label on the sheet, such as 1a, and the index of the scene that shows the answer.
+
+    A scene is a step of an operation as shown to the user.
+    """
 
     label: str
     exercise: Exercise

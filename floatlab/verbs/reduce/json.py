@@ -87,7 +87,7 @@ _SETTINGS = {
 
 
 def source_of_data(data: Sequence[Datum], origin: Origin | None = None) -> Source:
-    """Return numbers of one format as a source; raises FileFormatError if the numbers have several formats."""
+    """Return numbers of one format as a source; raises FileFormatError if there are no numbers, or several formats."""
     formats = {datum.format for datum in data}
     if len(formats) != 1:
         raise FileFormatError(f"expected numbers of one format, not of {len(formats)}")

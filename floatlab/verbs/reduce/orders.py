@@ -110,7 +110,7 @@ def _choices(found: Reduction) -> Iterator[tuple[str, dict[str, object], Schedul
 
 
 def _key_of(found: Reduction, schedule: Schedule, adder: AnyAdder) -> object:
-    """Return a key of a schedule and an adder. Pairs with equal keys make the same additions in the same order.
+    """Return a key of a schedule and an adder. Equal keys mean that the same additions are made in the same order.
 
     The key is None if there are too many terms to compute it, or if the schedule does not allow this number of terms.
     """

@@ -162,7 +162,7 @@ def _adds(arguments: tuple[int, ...]) -> str:
 
 
 def error_cells(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
-    """Return the rounding error of a contribution, in ulps of its value and in ulps of the result."""
+    """Return the error of a term, a node or a later rounding, in ulps of its value and in ulps of the result."""
     if entry.error is None:
         return line("·"), ()
     if not entry.error or entry.value is None:

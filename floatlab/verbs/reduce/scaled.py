@@ -124,7 +124,7 @@ def _term_cells(each: ScaledTerm, unit: int) -> tuple[Text, ...]:
 
 
 def _scale(scale: Datum) -> str:
-    """Return a scale as text: a power of two, or all digits."""
+    """Return a scale as text: a power of two or a decimal. If its sign is ignored, bars mark the absolute value."""
     if not scale.is_finite or scale.format.trailing_bits:
         text = decimal(scale.exact.as_fraction(), _DIGITS) if scale.is_finite else shortest(scale)
         return f"|{text}|" if scale.sign_bit else text

@@ -22,8 +22,8 @@ _ROLES = (Role.SIGNIFICAND, Role.SIGN, Role.EXPONENT, Role.LOST, Role.CODE, Role
 def map_page(found: OrderMap) -> Page:
     """Return the page of an order map.
 
-    Elements whose terms are added in the same order form a class. The page shows the order and the positions of each
-    class.
+    Elements that are computed in the same way form a class: in the same order and by the same arithmetic. The page
+    shows the computation and the positions of each class.
 
     >>> from floatlab.page.text_layout import to_text
     >>> from floatlab.reduce.reveal.order_map import order_map
@@ -62,9 +62,9 @@ def map_page(found: OrderMap) -> Page:
 
 
 class MapPicture(Record):
-    """An order map drawn with a letter for each order; `lines` are the lines of text.
+    """An order map drawn with a letter for each class; `lines` are the lines of text.
 
-    A block is a rectangle of elements with the same order. For each block, `places` has its line, column and width in
+    A block is a rectangle of elements of one class. For each block, `places` has its line, column and width in
     the text. `heights` has the number of lines of each block. `elements` has the row and column of each block's first
     element in the product.
     """
@@ -79,7 +79,7 @@ class MapPicture(Record):
 def draw_map(found: OrderMap, width: int, height: int) -> MapPicture:
     """Return a picture of a map that fits into `width` and, if possible, into `height`.
 
-    If there is room, each element has one letter. Otherwise, blocks of elements with the same order are reduced in
+    If there is room, each element has one letter. Otherwise, blocks of elements of the same class are reduced in
     proportion, down to one letter. Blocks that do not fit into the width are omitted at the right. Every block of rows
     has at least one line, even if the picture becomes higher than `height`.
 
@@ -213,7 +213,7 @@ def _row_names(rows: list[tuple[int, int]]) -> list[str]:
 
 
 def _picture(found: OrderMap) -> list[Block]:
-    """Draw the map with one letter per block of elements with the same order."""
+    """Draw the map with one letter per block of elements of the same class."""
     labels = found.labels
     rows, columns = _blocks(found)
     lines: list[Line] = []

@@ -25,7 +25,7 @@ _MOST_PROBES = 1 << 53
 
 
 class ReadClass(Record):
-    """The members of a JSON document that describe one class of elements, whose terms are added in the same order."""
+    """The members of a JSON document that describe one class: elements that are computed in the same way."""
 
     nodes: tuple[tuple[int, ...], ...] | None
     adders: tuple[NodeAdder, ...]

@@ -184,7 +184,8 @@ def _named(pair: BackendPair) -> str:
 def _verdicts(found: BackendComparison) -> list[Block]:
     """Return rows with the verdicts on pairs of backends, where pairs with the same verdict share a row.
 
-    Further rows are for backends with errors that are larger than rounding explains.
+    Further rows are for backends whose errors against the exact product may have other causes than rounding. Backends
+    with almost only correctly rounded elements have no such row.
     """
     said: dict[str, list[str]] = {}
     for pair in found.pairs:

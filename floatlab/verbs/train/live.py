@@ -202,7 +202,7 @@ class Weights(Laboratory):
 
 
 class Networks(Laboratory):
-    """A session that trains networks in several configurations, each with several seeds."""
+    """A session that trains networks: for each configuration, one network for each seed."""
 
     learners: list[list[Learner]]
 

@@ -51,10 +51,11 @@ def training_page(found: Training, given: str = "", start: str = "") -> Page:
 
 
 def values_chart(found: Training) -> Chart:
-    """Return a chart with a curve for each remedy and one for the exact reference.
+    """Return a chart with a curve for each remedy.
 
-    A curve shows the weight. For several weights, a curve shows the mean of |weight − reference|, on a logarithmic
-    scale.
+    For a single weight, the curve shows the weight, and a further curve shows the reference: the weight in exact
+    arithmetic or, if updates depend on earlier steps, in binary64. For several weights, the curve shows the mean of
+    |weight − reference|, on a logarithmic scale.
     """
     several = found.trainers[0].count > 1
     runs = found.runs
@@ -212,7 +213,7 @@ def carried_exactly(run: TrainingRun) -> Fraction:
 
 
 def training_table(found: Training) -> str:
-    """Return the recorded weights as CSV, with a column for the exact reference and one for each remedy.
+    """Return the recorded weights as CSV, with a column for the reference (exact or binary64) and one for each remedy.
 
     A remedy with a master copy or a compensation has a second column, which has the exact value (see
     `carried_exactly`).

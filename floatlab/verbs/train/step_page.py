@@ -85,7 +85,7 @@ def reading_rows(found: UpdateTrace) -> list[Block]:
 
 
 def names_of(found: UpdateTrace) -> dict[str, str]:
-    """Map variables of the update program to the names that the page shows, where these differ."""
+    """Map the variables of the stages to the names that the page shows, where these differ."""
     return {"g": "u"} if found.program.optimizer.adds else {}
 
 
@@ -105,7 +105,7 @@ def _formula(each: TracedStage, names: dict[str, str]) -> str:
 def stage_blocks(each: TracedStage, names: dict[str, str]) -> list[Block]:
     """Return the formula of a stage and, below it, rows with the digits of its operands and result.
 
-    `names` maps variables of the update program to the names that the page shows, where these differ.
+    `names` maps the variables of the stages to the names that the page shows, where these differ.
     """
     drawn = " stochastically" if is_drawn(each.stage) else ""
     head = line(Span(_formula(each, names), Role.HEADING), f" in {each.stage.format.name}, rounded once{drawn}")
