@@ -1,10 +1,10 @@
 """Orders of addition as batches, for computing with arrays: one batch describes many nodes of a plan.
 
-A batch has `lanes` independent chains of additions. Chain l starts with the number in slot `first[l]`. Step k of this
-chain is one node of the plan. This node adds the numbers in the slots `rest[k, :, l]`, one or more, to the chain's sum
-so far. Slots 0 … n−1 hold the n terms. Each batch stores the results of its chains in the next free slots; partial sums
-within a chain have no slot. A serial sum of ten million terms is thus a single batch with one chain. A pairwise sum of
-as many terms is about two dozen batches of one step each.
+Terms and results are stored in numbered slots; slots 0 … n−1 hold the n terms. A batch has `lanes` independent chains
+of additions. Chain l starts with the number in slot `first[l]`. Step k of this chain is one node of the plan. This node
+adds the numbers in the slots `rest[k, :, l]`, one or more, to the chain's sum so far. Each batch stores the results of
+its chains in the next free slots; partial sums within a chain have no slot. A serial sum of ten million terms is thus a
+single batch with one chain. A pairwise sum of as many terms is about two dozen batches of one step each.
 """
 
 from __future__ import annotations

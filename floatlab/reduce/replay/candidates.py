@@ -64,7 +64,7 @@ class Candidate(Record):
 
     schedule: Schedule | None
     adder: CandidateAdder | None
-    machines: tuple[Machine, ...] = ()  # all machines that this model describes
+    machines: tuple[Machine, ...] = ()  # the machines that this candidate models, if any
     same: tuple[Schedule, ...] = ()  # other requested schedules with the same tree for these terms
     order: str = ""  # the name of the order in messages; if empty, messages show the expression
     inputs: InputRounding | None = None

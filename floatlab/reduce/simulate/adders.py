@@ -81,7 +81,10 @@ class NodeRule(Record):
     """An adder that evaluates the nodes of a plan one by one."""
 
     def node(self, id: int, ids: tuple[int, ...], arguments: Sequence[Term | Datum], element: int = 0) -> Node:
-        """Return the evaluated node `id`, from the ids and the values of its arguments."""
+        """Return the evaluated node `id`, from the ids and the values of its arguments.
+
+        `element` is the index of the sum to which the node belongs; random draws depend on it.
+        """
         raise NotImplementedError
 
     def traced(self, plan: Plan, terms: Sequence[Term], element: int = 0) -> tuple[list[Node], Datum]:

@@ -40,7 +40,11 @@ Walk = Callable[[Array, list[Array]], Array]  # (sums, terms or factors) → sum
 
 
 class CodeEngine:
-    """Additions on arrays of codes, in any format; the operations of `floatlab.arrays` compute them."""
+    """Additions on arrays of codes, in any format; the operations of `floatlab.arrays` compute them.
+
+    In the methods, `slots` has indices of terms, and `ids` has the ids of the nodes that are computed. Random draws
+    depend on `ids`.
+    """
 
     fuses_all = False  # whether every node that adds products adds all its arguments exactly and rounds once
 
