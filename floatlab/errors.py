@@ -1,6 +1,6 @@
 """The exceptions that floatlab raises on purpose, and functions for their messages.
 
-The functions escape and shorten texts, join names to lists, and write counts with their nouns.
+The functions escape and shorten texts, join names to lists, write counts with their nouns, and suggest known words.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class AppendFormats(argparse.Action):
 
 
 def read_question(words: list[str]) -> Question:
-    """Return the question that a command asks. The verb is `show`, unless the first word is a verb with questions.
+    """Return the question of a command. The verb is `show`, unless the first word is a verb that has a `Question`.
 
     Raises UsageError for --help, for - (standard input), and for invalid arguments.
 

@@ -1,8 +1,9 @@
 """Reads the headers of GGUF files (llama.cpp): the metadata, and the type, shape and position of each tensor.
 
 The header has metadata entries (each with a key, a type and a value), and then one entry for each tensor. The bytes of
-the tensors come after the header; the bytes of each tensor begin at a multiple of `general.alignment`. All numbers are
-little-endian. Shapes are stored in reverse order: the first number is the length of a row. The format is described at
+the tensors come after the header. The bytes of each tensor begin at a multiple of the metadata entry
+`general.alignment`, which is 32 by default. All numbers are little-endian. Shapes are stored in reverse order: the
+first number is the length of a row. The format is described at
 <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
 """
 

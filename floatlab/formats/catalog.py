@@ -80,8 +80,8 @@ CATALOG: tuple[CatalogRow, ...] = (
 def p3109(k: int, p: int, signed: bool, extended: bool) -> Format:
     """Return IEEE P3109's format of width `k` and precision `p` (interim report, section 4).
 
-    The only NaN has the code of −0 in signed formats, and the last code in unsigned formats. In extended formats, the
-    code of infinity follows the code of the largest number.
+    The only NaN has the code that −0 would have in signed formats, and the last code in unsigned formats. Only extended
+    formats have infinity; its code follows the code of the largest number.
 
     >>> p3109(8, 4, signed=True, extended=True).largest
     Fraction(224, 1)

@@ -80,8 +80,8 @@ class Recipe(Drawn, Record):
     def with_rule(self, word: str | ScaleRule | None) -> Recipe:
         """Return the recipe with this scale rule; for None, return the recipe unchanged.
 
-        Raises ContextError if the format has no such rule, or if the recipe already has another rule. (A default rule
-        may be replaced.)
+        Raises ContextError if the format has no such rule, or if the recipe already has another rule that is not the
+        default.
 
         >>> parse_recipe("mxfp4").with_rule("up").name
         'mxfp4:up'

@@ -2,15 +2,15 @@
 
 A rule is a list of lines, `name = formula`. The results of a rule are `tensor`, `scale` and `scaled`. `tensor` and
 `scale` are rounded to the formats in which they are stored, `scaled` to the element's format. Formats with minima have
-two more results, `minimum` and `tensor_minimum`. Exact rules round only the results. Other rules round every operation
-to their working precision, except operations inside `fp32(…)` and `fp64(…)`. The lines may use these quantities of the
-values: `x` (an element), `amax` (the largest magnitude in the block), `peak` (the first number with this magnitude),
-`low` and `high` (the smallest and the largest number), and `tensor_amax` (the largest magnitude in the blocks that
-share a tensor scale). The lines may use these constants of the block format: `largest` (the largest element), `emax`
-(the exponent of this element), `p` (the precision of elements), and `top` (the largest scale). The lines may use two
-constants of the values' format: `input_max` (the largest number of this format) and `input_eps` (2^(1 − n) for a
-precision of n digits). In HiF4, each element is in a group of 8 and in a group of 4. `amax8` and `amax4` are the
-largest magnitudes in these groups; the results `micro8` and `micro4` are the factors (1 or 2) of these groups.
+the result `minimum` and, with superblocks, `tensor_minimum`. Exact rules round only the results. Other rules round
+every operation to their working precision, except operations inside `fp32(…)` and `fp64(…)`. The lines may use these
+quantities of the values: `x` (an element), `amax` (the largest magnitude in the block), `peak` (the first number with
+this magnitude), `low` and `high` (the smallest and the largest number), and `tensor_amax` (the largest magnitude in the
+blocks that share a tensor scale). The lines may use these constants of the block format: `largest` (the largest
+element), `emax` (the exponent of this element), `p` (the precision of elements), and `top` (the largest scale). The
+lines may use two constants of the values' format: `input_max` (the largest number of this format) and `input_eps`
+(2^(1−n) for a precision of n digits). In HiF4, each element is in a group of 8 and in a group of 4. `amax8` and `amax4`
+are the largest magnitudes in these groups; the results `micro8` and `micro4` are the factors (1 or 2) of these groups.
 
 To add a rule, add a row to `SCALE_RULES` in `formats.scale_rules`.
 """
@@ -66,11 +66,11 @@ class ScaleRule(Record):
     - `rounding`: how elements are rounded: in a direction; to nearest with ties toward zero (`RNZ`) or toward −∞
       (`RND`); or to the `closest` code, the first code q with the smallest |q·scale − x| in working precision. If the
       direction of the context is not RNE, this direction replaces the rounding of the rule, except `closest`.
-    - `nan`: the code that a library's rule gives for NaN in formats without NaN. Exact rules give zero for NaN.
+    - `nan`: the code that a library's rule gives for NaN in formats without NaN. There, exact rules give zero.
     - `wraps`: elements beyond the largest number do not saturate; the excess bits of the exponent are lost.
     - `value`: the exact formula that decodes an element `q`.
     - `elements`: the element formats to which a library's rule applies. Empty: all floating-point formats, except those
-      given by a table and those listed by an earlier rule of the same name and family. Exact rules apply to all
+      given by a table and those listed by another rule of the same name and family. Exact rules apply to all
       elements.
     - `search`: an algorithm of `arith.blocks.searches`. It computes more variables of a block, such as `step`, and the
       variable `found`, the integer of each element. `tensor_step` is the largest `step` of the blocks that share a

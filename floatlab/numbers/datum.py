@@ -368,7 +368,7 @@ def special_text(datum: Datum) -> str:
 
 
 def exact_text(datum: Datum, limit: int = DIGIT_LIMIT) -> str:
-    """Return the exact value as text: a decimal, a power of √e (`symbol`), or a word for NaN and ∞ (`special_text`).
+    """Return the value as text: a decimal, c * 2^q, a power of √e (`symbol`), or a word for NaN and ∞ (`special_text`).
 
     >>> exact_text(decode(1, "fp16")), exact_text(decode(0xFC00, "fp16"))
     ('5.9604644775390625e-8', '-inf')

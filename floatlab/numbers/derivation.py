@@ -288,9 +288,9 @@ class Derivation(Answering, Record):
         """The error in ulps, exactly or to about eight digits, computed quickly.
 
         The error is None if the exact number (`truth`) or the result is not finite. If the exact number is too long to
-        write out, the leading digits of the literal are used instead. In this case, the error is also None if no
-        literal was read, if the literal is far out of range (`exact.FAR`), if the omitted digits matter, or if the
-        result is irrational.
+        write out, its leading digits are taken from the step `Read`. In this case, the error is also None if there is
+        no such step, if the number is far out of range (`exact.FAR`), if the omitted digits matter, or if the result is
+        irrational.
         """
         truth = self.truth
         if truth is None or not self.result.is_finite:
@@ -310,15 +310,15 @@ class Derivation(Answering, Record):
         return seen.as_fraction() / unit
 
     def _near_reading(self) -> Read | None:
-        """Return the step that read a literal; None if there is none, or if the literal is out of range (`FAR`)."""
+        """Return the step `Read`; None if there is none, or if its number is far out of range (`FAR`)."""
         read = next((step for step in self.steps if isinstance(step, Read)), None)
         return read if read is not None and abs(read.exact.exponent) <= FAR else None
 
     @property
     def error_binade_ulps(self) -> int | None:
-        """An exponent k with |error| < 2^k ulp, computed quickly from the leading digits of the literal.
+        """An exponent k with |error| < 2^k ulp, computed quickly from the leading digits in the step `Read`.
 
-        The exponent is None if no literal was read, if the literal is far out of range (`exact.FAR`), or if the result
+        The exponent is None if there is no such step, if its number is far out of range (`exact.FAR`), or if the result
         is irrational or not finite.
         """
         read = self._near_reading()

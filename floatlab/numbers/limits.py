@@ -59,12 +59,12 @@ class FloatInfo(Record):
 
     @property
     def machep(self) -> int:
-        """Exponent of `eps`."""
+        """−`nmant`: the exponent of `eps`, except in some formats given by a table."""
         return -self.nmant
 
     @property
     def negep(self) -> int:
-        """Exponent of `epsneg`."""
+        """Exponent of `epsneg`, except in some formats given by a table."""
         return max(self.machep - 1, self.format.least_exponent)
 
     @property

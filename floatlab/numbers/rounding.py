@@ -205,7 +205,7 @@ def draw_rule(context: Context) -> tuple[int, int, int, int]:
 
         SRA  floor(ν·2^N) + R ≥ 2^N              that is, ν ≥ 1 − R/2^N
         SRB  floor(ν·2^(N+1)) + 2R + 1 ≥ 2^(N+1)          ν ≥ 1 − (R + 1/2)/2^N
-        SRC  nearest_even(ν·2^N) + R ≥ 2^N                the same, but > if 2^N − R is odd
+        SRC  nearest_even(ν·2^N) + R ≥ 2^N                as SRB, but > instead of ≥ if 2^N − R is odd
 
     In units of 2^−32, the bounds on the right are even integers. The last bit of the threshold is therefore free. It
     marks that ν has nonzero digits below 2^−32; this makes the comparison exact.

@@ -31,8 +31,8 @@ class Subject(Individual):
 
     Each item of `groups` has a group of recipes, and the regions (parts of the tensor) for these recipes; see `cuts`.
     `bits` is the number of stored bits per element, scales included. `left_out` says why the tensor cannot be measured;
-    it is "" if the tensor can be measured. `layer` is the name of the array with samples of the layer's inputs, or ""
-    if there is no such array.
+    it is "" if the tensor can be measured. `is_readable` is false if the tensor cannot be read. `layer` is the name of
+    the array with samples of the layer's inputs, or "" if there is no such array.
     """
 
     place: Place

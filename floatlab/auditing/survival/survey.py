@@ -166,7 +166,7 @@ class _Survey:
     def measure(
         self, progress: Callable[[int, int], Progress] | None, executor: Executor | None, resume: Resumption | None
     ) -> None:
-        """Do all jobs: first those that look for peaks, then those that round."""
+        """Do all jobs: first those that find peaks (the largest numbers of tensors or rows), then those that round."""
         first = list(self._peak_jobs())
         done = None
         if progress is not None:

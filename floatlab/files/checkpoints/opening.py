@@ -50,7 +50,8 @@ def open_checkpoint(place: str | os.PathLike[str] | Mapping[str, object]) -> Che
     """Open a checkpoint: a file, an index, a folder, a random array, or a mapping of names to arrays.
 
     Raises FileFormatError, with a message of one line, for invalid files, for pickles, and for missing or repeated
-    tensors. Raises RefusedError for a place that this process may not read.
+    tensors. Raises RefusedError for a place that this process may not read, and UnsupportedError for a place of another
+    type.
 
     >>> import numpy as np
     >>> with open_checkpoint({"a": np.float32([1, 2]), "b": np.float16([3])}) as checkpoint:
