@@ -65,7 +65,7 @@ def convert_to_block(
     element : Format or str
         Format of the elements.
     context : Context or str, optional
-        Rounding of the elements; element i gets stochastic draw i. Default: nearest even.
+        Rounding of the elements; in stochastic rounding, element i uses random draw i. Default: nearest even.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def convert_from_block(block: ScaledBlock, format: Format | str, context: AnyCon
     format : Format or str
         Format of the results.
     context : Context or str, optional
-        Rounding of the results; result i gets stochastic draw i. Default: nearest even.
+        Rounding of the results; in stochastic rounding, result i uses random draw i. Default: nearest even.
 
     Returns
     -------

@@ -57,7 +57,10 @@ def _preferred_by_x87(first: Datum, second: Datum, first_is_quiet: bool) -> Datu
 
 
 def _chosen(first: Datum | None, second: Datum, context: Context, first_is_quiet: bool, x87: bool) -> Datum:
-    """Return which of two NaN operands propagates. If `first` is None, `second` propagates."""
+    """Return which of two NaN operands propagates. If `first` is None, `second` propagates.
+
+    `first_is_quiet` is true if `first` is the result of an earlier choice, which has made it quiet.
+    """
     if first is None:
         return second
     first_is_quiet = first_is_quiet or not first.is_signaling

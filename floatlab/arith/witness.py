@@ -1,9 +1,9 @@
 """Witnesses: operands for which a·b + c rounded once differs from rounding the product and then the sum.
 
-The search begins near the given operands, if there are any. Then it tries short factors whose product is just too long
-for the format, with c = −round(a·b). For such operands, a·b + c is the rounding error of the product. Finally, random
-operands are tried. Formats with few values are searched exhaustively: a result of None then proves that no witness
-exists.
+The search begins near the given operands, if there are any. Then it tries factors with few digits, whose product has
+just too many digits for the format, with c = −round(a·b). For such operands, a·b + c is the rounding error of the
+product. Finally, random operands are tried. Formats with few values are searched exhaustively instead: there, a result
+of None proves that no witness exists.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _stepped(datum: Datum, count: int) -> Datum:
 
 
 def _short(fmt: Format, context: Context) -> Iterator[Triple]:
-    """Yield short factors whose product is slightly too long for the format, each pair with addends close to −a·b.
+    """Yield pairs of factors whose product has slightly too many digits, each pair with addends close to −a·b.
 
     The factors are odd integers at first, and then the same integers scaled to the range from 1 to 2.
     """

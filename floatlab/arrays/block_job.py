@@ -156,7 +156,7 @@ class Job:
 
 @lru_cache(maxsize=64)
 def kernel_for(fmt: BlockFormat, rule: ScaleRule, context: Context, size: int) -> BlockKernel | None:
-    """Return the compiled kernel for blocks of `size` elements, or None if the lane does not support such blocks."""
+    """Return the compiled kernel for blocks of `size` elements, or None if the kernel does not support them."""
     steps, element = scales_for(fmt, rule), fmt.element
     if not can_round_blocks(steps.numbers, context, fmt.scale):
         return None

@@ -292,8 +292,8 @@ def decode_blocks(
     tensor_scale
         Scale of the tensor for nvfp4, if `blocks` is a pair.
     dtype
-        Default: float64 for MX, nvfp4, all recipes that are not plain (`is_plain`), and numbers that float32 lacks;
-        otherwise float32. If float32 is requested, values beyond its range become infinite.
+        Default: float64 for MX, nvfp4, other formats with numbers that float32 lacks, and recipes that are not plain
+        (`is_plain`); otherwise float32. If float32 is requested, values beyond its range become infinite.
 
     Raises
     ------

@@ -143,7 +143,7 @@ def _context_in_words(rounding: Direction | str, overflow: str) -> Context:
 
 
 def rules_of(context: AnyContext, rounding: AnyContext, overflow: str = "native") -> Context:
-    """Return the Context of a call: `context` or `rounding`, whichever is a Context, else Context(rounding, overflow).
+    """Return the Context of a call: `context`, or `rounding` if it is a Context, or else Context(rounding, overflow).
 
     Raises ContextError for an invalid context. Raises UnsupportedError for conflicting arguments, and for a context
     with precision control.

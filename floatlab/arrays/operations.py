@@ -67,7 +67,7 @@ def _work(
 ) -> tuple[Work, DType]:
     """Return a function that computes the results for one chunk of the arrays at a time, and the dtype of the results.
 
-    The dtype may depend on the operands.
+    If values are requested, their dtype may depend on the dtypes of the operands.
     """
     from floatlab.arrays.lanes.numpy_operations import OPERATIONS, calculator
 

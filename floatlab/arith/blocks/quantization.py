@@ -91,9 +91,9 @@ def quantize_block(
 ) -> BlockDerivation:
     """Quantize only one block of a tensor. `quantize_blocks` gives the same block if it gets the whole tensor.
 
-    `places` are the indices of the values in the tensor. `others` are the other blocks that share the tensor scale.
-    Unless the rule has a `search`, only the largest magnitude, the NaNs and the infinities of the other blocks matter.
-    Then `others` may consist of a few short blocks with these values.
+    `places` are the indices of the values in the tensor. `others` are the other blocks that share the tensor scale. If
+    the rule has no `search`, only the largest magnitude, the NaNs and the infinities of the other blocks matter. So
+    `others` may consist of a few short blocks with these values.
 
     >>> block = quantize_block(["1", "2"], [2, 3], parse_recipe("nvfp4"), others=[["2688", "0"]])
     >>> block.tensor.datum, block.scale

@@ -100,8 +100,8 @@ class Quantizer:
     ) -> list[OfTensor]:
         """Return, for each block, its tensor scale with steps and variables, as the method `tensor` returns them.
 
-        Blocks of the same tensor, row (`by_row`) or superblock share a tensor scale. `tensor` is called once for all
-        blocks that share a tensor scale.
+        Blocks of the same tensor, row (`by_row`) or superblock (a group of blocks, as in q4_k) share a tensor scale.
+        `tensor` is called once for all blocks that share a tensor scale.
         """
         size = self.format.superblock or (columns if self.format.by_row else 0)
         groups = [place[0] // size if size and place else 0 for place in places]
@@ -116,8 +116,8 @@ class Quantizer:
     def tensor(self, blocks: list[list[Value]], searched: list[Found]) -> OfTensor:
         """Compute the tensor scale that `blocks` share.
 
-        `searched` has the result of the rule's search for each block. Return the scale (None if the format has no
-        tensor scale), a step for each computed line of the rule, and all variables computed so far.
+        `searched` has the result of the rule's search for each block. Return the scale (None if the format or the rule
+        has no tensor scale), a step for each computed line of the rule, and all variables computed so far.
         """
         known: dict[str, Value] = {**self.constants, "tensor": ratio(1)}
         largest = [largest_magnitude(block) for block in blocks if block]
@@ -189,7 +189,7 @@ class Quantizer:
         return BlockDerivation(*made, exponent, shown, scale, of_tensor, elements, literals, lines, minimum, groups)
 
     def _attempt(self, values: list[Value], places: list[int], known: dict[str, Value], found: Found) -> Attempt:
-        """Quantize a block with one value of the factor `grow` (see `ScaleChoice`), which is in `known`.
+        """Quantize a block with the factor `grow` that `known` has (1, unless the rule has a `ScaleChoice`).
 
         Returns five things: the scale; the lines of the rule that were computed, with their values; the elements; all
         variables by name; and, in HiF4, the exponents of the groups.

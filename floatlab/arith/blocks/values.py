@@ -63,7 +63,10 @@ def typed_text(value: object) -> str | None:
 
 
 def exact_value(value: object) -> Value:
-    """Return the exact value of anything that `read` accepts, except codes; raises an error for very long numbers."""
+    """Return the exact value of anything that `read` accepts, except codes.
+
+    Raises LiteralError for codes, and UnsupportedError for very long numbers.
+    """
     given = value.result if isinstance(value, Derivation) else value
     operand = given if isinstance(given, Datum) else read(given, "binary64").operands[0]
     if isinstance(operand, Datum):

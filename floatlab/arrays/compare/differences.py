@@ -125,7 +125,7 @@ class Distances:
 
 
 def _place(distances: Array) -> Array:
-    """Return the index of the counter for each distance: the upper bits of the binary64 code of the distance."""
+    """Return the index of each distance's counter, computed from the upper bits of the distance's binary64 code."""
     # Clear the low bits of large distances, so that the conversion to float64 does not round them up.
     odd = np.where(distances >> 53 > 0, distances & ~np.int64((1 << 11) - 1), distances)
     bits = odd.astype(np.float64).view(np.int64) >> _CUT

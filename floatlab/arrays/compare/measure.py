@@ -88,8 +88,8 @@ def compare(
     Raises
     ------
     UnsupportedError
-        For arrays that are not numeric, for tolerances that are negative or not finite, and for a `format` of more than
-        64 bits.
+        For arrays that are not numeric, for tolerances that are negative or not finite, for an invalid `worst`, and for
+        a `format` that is x87 extended or has more than 64 bits.
 
     Examples
     --------

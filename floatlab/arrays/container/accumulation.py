@@ -42,7 +42,7 @@ _NATIVE = {"binary32": np.float32, "binary64": np.float64}
 
 
 class Summation(TypedDict, total=False):
-    """Arguments of a sum: the accumulator's format, the order, and the format of the result."""
+    """Arguments of a sum or a product: the accumulator's format, the order, and the format of the result."""
 
     accumulator: object
     schedule: str

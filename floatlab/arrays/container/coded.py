@@ -64,7 +64,7 @@ class CodedArray:
 
     @in_default_mode
     def __init__(self, x: object, format: object = None, context: AnyContext = None) -> None:
-        """Round `x` into the format."""
+        """Round `x` into the format. By default, format and context are those of `x`."""
         if format is None:
             format = x.format if isinstance(x, Datum | CodedArray) else source_of(x).format
         if context is None and isinstance(x, CodedArray):
@@ -353,7 +353,7 @@ def shared_context(values: Iterable[object]) -> Context | None:
 
 
 def typed(x: object, format: Format, context: Context) -> object:
-    """Return an operand unchanged if it has a format; round other operands (numbers, lists) into `format`."""
+    """Return an operand that has a format (a Datum as a CodedArray); round others (numbers, lists) into `format`."""
     if own_format(x) is not None:
         return CodedArray(x) if isinstance(x, Datum) else x
     if isinstance(x, str):

@@ -1,11 +1,11 @@
 """The compiled lane: packs the parameters of rounding and decoding for the C extension `floatlab._kernels`.
 
-An operation on arrays is computed in one or more passes. The first pass computes all elements, in binary32 if binary32
+An operation on arrays is computed in one or two passes. The first pass computes all elements, in binary32 if binary32
 is wide enough for the format of the results, and otherwise in binary64. Each result is rounded to odd, and then to the
-format of the results. The kernel (the C function that does the pass) marks elements for which binary32 may be too
-narrow: products of numbers far from 1, overflows, infinities, NaNs, divisions by zero. A second pass computes the
-marked elements again in binary64. Elements that the second pass marks are computed by `numpy_operations` as exact pairs
-of binary64.
+format of the results. The kernel (the C function that does the pass) marks elements that this pass may not be able to
+compute: products of numbers far from 1, overflows, infinities, NaNs, divisions by zero. After a pass in binary32, a
+second pass computes the marked elements again in binary64. `numpy_operations` computes the elements that the last pass
+marks, as exact pairs of binary64.
 
 A *word* is the bit pattern of a binary32 or binary64 number, read as an unsigned integer. A parameter named `word` is
 the format of the words: binary32 or binary64.

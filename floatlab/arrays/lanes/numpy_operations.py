@@ -319,9 +319,10 @@ class Pairwise:
         return number
 
     def _set_aside(self, numbers: list[Array], pair: pairs.Pair, whole: bool) -> tuple[Array, Array]:
-        """Return two arrays of indices: those of NaN results, and those of pairs that may be inexact.
+        """Return two arrays of indices: those of NaN results, and those of other results that the pairs cannot give.
 
-        In `pair`, the results with all these indices are replaced by 1. `whole` tells whether all results are finite.
+        The results with these indices are computed by the scalar operation, so they are replaced by 1 in `pair`.
+        `whole` tells whether all results are finite.
         """
         s, e = pair
         doubtful: Any = np.False_

@@ -53,7 +53,7 @@ def in_pieces(work: Work) -> Work:
 
 
 def draws(seed: int, first: int, count: int) -> Array:
-    """Return the random draws of `count` elements from index `first` on, as `numbers.rounding.draw` does."""
+    """Return the random draws of `count` elements from index `first` on, equal to those of `numbers.rounding.draw`."""
     z = np.arange(1, count + 1, dtype=np.uint64)
     z *= np.uint64(STREAM)
     z += np.uint64((seed + first * STREAM) % (1 << 64))
@@ -113,7 +113,10 @@ class Parts:
 def _cut(
     c: Array, shift: Array, negative: Array, base: Array, direction: Direction, drawn: Array | None
 ) -> tuple[Array, Array, Array]:
-    """Truncate significands; return the kept bits, whether to round away from zero, and whether bits were lost."""
+    """Truncate significands; return the kept bits, whether to round away from zero, and whether bits were lost.
+
+    The parity of `base` plus the kept bits decides ties. `drawn` has the results of `compared_draws`, or is None.
+    """
     near = np.minimum(shift, 8 * c.itemsize - 2)  # a larger shift also discards all of c
     kept, rest2, unit = split(c, near)
     inexact, half, tie = tail(rest2, unit, False)
@@ -231,7 +234,7 @@ _WORTH_A_TABLE = 1 << 15  # the table is used for at least this many elements
 
 
 def has_table(rule: RoundingRule) -> bool:
-    """Return whether a table indexed by the upper 16 bits of binary32 codes is enough for the rounding."""
+    """Return whether a table indexed by the upper 16 bits of binary32 codes can give all results of the rounding."""
     fmt = rule.format
     return (
         rule.source.width == 32

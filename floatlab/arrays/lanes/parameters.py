@@ -194,6 +194,8 @@ def words_containing(format: Format) -> list[Format]:
 def container(format: Format) -> DType:
     """Return the dtype of a format's codes: the smallest sufficient unsigned integers, of at most 64 bits.
 
+    Raises FormatError for wider codes.
+
     >>> container(parse_format("e4m3")), container(parse_format("tf32"))
     (dtype('uint8'), dtype('uint32'))
     """

@@ -39,7 +39,7 @@ class NarrowLookup:
 
         A start is the first word that is rounded to a code. A bucket of normal numbers has at most one start. A bucket
         of subnormal numbers covers many binades, so it may have several starts; a search then finds the codes of its
-        words.
+        words. If seven significand bits are too few, `entries` stays empty.
         """
         self.rule, self.entries = rule, np.empty(0, np.uint64)
         for bits in range(1, 8):
@@ -104,8 +104,8 @@ class NarrowLookup:
 def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
     """Return the first word that is rounded to rank 1, the first that is rounded to rank 2, …, and the first for NaR.
 
-    The ranks are the codes of positive numbers; NaR is the single NaN of posits and takums. The result is None unless
-    infinity is rounded to NaR or to the largest number.
+    The words are without their sign bit. The ranks are the codes of positive numbers; NaR is the single NaN of posits
+    and takums. The result is None unless infinity is rounded to NaR or to the largest number.
     """
     of_sign, most, inf = segments(rule, negative), (1 << 15) - 1, SINGLE.infinity_magnitude
     infinity, nan = of_sign.codes[-2:]
@@ -221,7 +221,7 @@ class WideLookup:
         """Fit a straight line to the ranks in each bucket of words.
 
         The line gives a number k for each word. If the word is at least the start with index k (counted from 0), the
-        rank of the word is k + 1, otherwise k.
+        rank of the word is k + 1, otherwise k. `starts` stays empty if `_wide_starts` returns None.
         """
         self.rule, self.starts = rule, np.empty(0, np.uint32)
         both = [each for negative in (False, True) if (each := _wide_starts(rule, negative)) is not None]

@@ -27,7 +27,7 @@ class Segments(Individual):
     """The segments of the numbers of one sign, in ascending order of magnitude.
 
     A segment is a range of words that are rounded to the same code. For each segment, `starts` has the first word
-    (without the sign), `codes` has the code, and `flags` has the flags that the words raise.
+    (without the sign), `codes` has the code, and `flags` has the flags that all of its words raise.
     """
 
     starts: Array
