@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run() -> None:
-    """Run `main` as a program, which Ctrl-C and a broken pipe end without a traceback."""
+    """Run `main` as a program: Ctrl-C and a broken pipe end it without a traceback."""
     try:
         status = main()
     except KeyboardInterrupt as stop:
