@@ -45,7 +45,7 @@ class Allclose:
         self.grid = self.kind
 
     def errors(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Return |x − y|, and the magnitudes |y|, from which the tolerance is computed."""
+        """Return |x − y|, and the magnitudes |y|, on which the allowed difference depends."""
         y = y.astype(self.kind, copy=False)
         return np.abs(x - y), np.abs(y)
 
@@ -81,7 +81,7 @@ class AssertClose:
         return quantize(x, self.narrow)
 
     def errors(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Return |x − y|, and the magnitudes |y|, from which the tolerance is computed."""
+        """Return |x − y|, and the magnitudes |y|, on which the allowed difference depends."""
         x, y = x.astype(self.kind, copy=False), y.astype(self.kind, copy=False)
         return np.abs(self._rounded(x - y)), np.abs(y)
 

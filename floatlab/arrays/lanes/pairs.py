@@ -35,7 +35,7 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     """Return a·b in binary64 as a pair (s, e).
 
-    The pair is exact if |a·b| ≥ 2^-900. If splitting a factor overflows, e is a NaN.
+    The pair is exact if a or b is zero, or if |a·b| ≥ 2^-900. But if splitting a factor overflows, e is a NaN.
     """
     s = a * b
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
@@ -49,14 +49,14 @@ def _halves(a: Array) -> tuple[Array, Array]:
 
 
 def quotient(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a/b in binary64 as a pair (s, e); |a| and |a/b| must be at least 2^-900."""
+    """Return a/b in binary64 as a pair (s, e); a must be zero, or both |a| and |a/b| at least 2^-900."""
     s = a / b
     product, rest = two_product(s, b)
     return s, ((a - product) - rest) * np.copysign(1.0, b)  # a − s·b is a float
 
 
 def root(a: Array) -> tuple[Array, Array]:
-    """Return √a in binary64 as a pair (s, e); a must be at least 2^-900."""
+    """Return √a in binary64 as a pair (s, e); a must be zero or at least 2^-900."""
     s = np.sqrt(a)
     square, rest = two_product(s, s)
     return s, (a - square) - rest

@@ -104,8 +104,8 @@ class NarrowLookup:
 def _wide_starts(rule: RoundingRule, negative: bool) -> Array | None:
     """Return the first word that is rounded to rank 1, the first that is rounded to rank 2, …, and the first for NaR.
 
-    The words are without their sign bit. The ranks are the codes of positive numbers; NaR is the single NaN of posits
-    and takums. The result is None unless infinity is rounded to NaR or to the largest number.
+    The words are those of one sign, without their sign bit. The ranks are the codes of positive numbers; NaR is the
+    single NaN of posits and takums. The result is None unless infinity is rounded to NaR or to the largest number.
     """
     of_sign, most, inf = segments(rule, negative), (1 << 15) - 1, SINGLE.infinity_magnitude
     infinity, nan = of_sign.codes[-2:]
