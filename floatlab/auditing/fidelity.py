@@ -211,7 +211,7 @@ def _bad_blocks(error: Array, x: Array, first: int, in_row: int, in_group: int) 
 
     The result has a count for each binary exponent of a block's largest error, at the index that `_exponent` returns.
     `first` is the index of the first block, and `in_row` is the number of blocks in a row. `in_group` is the number of
-    blocks that share a scale. It is 0 if other blocks also affect the scale.
+    blocks that share a scale. It is 0 if the weight has no groups whose scale depends on their own numbers alone.
     """
     noise, signal = np.square(error).sum(axis=1), np.square(x).sum(axis=1)
     bad = np.flatnonzero(noise > MOST_LEFT**2 * signal)

@@ -69,9 +69,9 @@ class ScaleRule(Record):
     - `nan`: the code that a library's rule gives for NaN in formats without NaN. There, exact rules give zero.
     - `wraps`: elements beyond the largest number do not saturate; the excess bits of the exponent are lost.
     - `value`: the exact formula that decodes an element `q`.
-    - `elements`: the element formats to which a library's rule applies. Empty: all floating-point formats, except those
-      given by a table and those listed by another rule of the same name and family. Exact rules apply to all
-      elements.
+    - `elements`: the element formats to which a library's rule applies. Empty: all floating-point formats that are not
+      given by a table, and that are not in `elements` of another rule of the same name and family. Exact rules apply to
+      all elements.
     - `search`: an algorithm of `arith.blocks.searches`. It computes more variables of a block, such as `step`, and the
       variable `found`, the integer of each element. `tensor_step` is the largest `step` of the blocks that share a
       tensor scale.

@@ -2,9 +2,9 @@
 
 Both libraries test |actual − expected| ≤ atol + rtol·|expected|, but in different arithmetic, which matters near the
 limit. NumPy computes in the arrays' dtype. PyTorch computes 16-bit floats in binary32, and rounds every result to the
-16-bit format. This module follows each library's arithmetic. Equal numbers always pass. An infinity and a different
-number fail, except in NumPy's test if the allowed difference overflows. A NaN passes only with another NaN, and only if
-`equal_nan` is true.
+16-bit format. This module follows each library's arithmetic. Equal numbers always pass. A pair of an infinity and a
+different number fails. But in NumPy's test, a pair with an infinite actual and a finite expected number passes if the
+allowed difference overflows to infinity. A NaN passes only with another NaN, and only if `equal_nan` is true.
 """
 
 from __future__ import annotations

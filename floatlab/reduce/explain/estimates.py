@@ -22,10 +22,10 @@ def shift_bits(
     """Return the evidence, in bits, that the `right` elements give for a shift, against any other cause of the errors.
 
     After the shift is subtracted, the remaining errors of right elements are within `room`. If the errors had another
-    cause, the remaining errors would be within `room` only by chance, with the probability room/shift. If the remaining
-    errors of other elements are `left` times as large as `room`, this probability is at least 1/`left`. The shift has
-    `unknowns` free parameters; for each of these, the element with the most evidence is not counted. At most
-    `independent` errors count.
+    cause, the remaining errors would be within `room` only by chance, with the probability room/shift. This probability
+    is taken as at least 1/`left`, where `left` is the size of the remaining errors of other elements, in units of
+    `room`. The shift has `unknowns` free parameters; for each of these, the element with the most evidence is not
+    counted. At most `independent` errors count.
 
     >>> shift_bits(100, np.full((4, 5), 8.0), np.ones((4, 5)), np.ones((4, 5), bool), unknowns=5)
     45.0

@@ -117,7 +117,7 @@ class ProbeReader:
     def meetings(self, first: Array, second: Array) -> Array:
         """Return the size of the subtree in which the terms `first[k]` and `second[k]` meet, for each k.
 
-        Raises NotASum if a result is not a count of units.
+        Raises NotASum if the result of a probe is not a possible number of remaining ones (units).
         """
         self.probes += len(first)
         outside: Array | int = 0

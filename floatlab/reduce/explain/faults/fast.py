@@ -142,7 +142,8 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
 def _independent(variance: Array, extra: Array, fast: Array) -> Array:
     """Return the covariances of the errors of the four blocks if these errors are independent.
 
-    The variances are `variance` + `extra`. Where `variance` is 0, the variance in `fast` is used instead.
+    The variances are `variance` + `extra`. Where `variance` is 0, the variance on the diagonal of `fast` replaces it.
+    `extra` is added in both cases.
     """
     found = np.zeros_like(fast)
     for i, (each, more) in enumerate(zip(_halved(variance), _halved(extra), strict=True)):

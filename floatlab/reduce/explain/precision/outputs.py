@@ -270,8 +270,8 @@ def _name(format: Format, side: Side) -> str:
 def _printed(side: Side, trivial: bool = False) -> Iterator[tuple[Evidence, Array]]:
     """Yield the smallest number of decimals, and the smallest number of digits, with which all values can be written.
 
-    Unless `trivial` is true, a number is left out if most other values of the format can also be written with as few
-    decimals or digits.
+    Unless `trivial` is true, a number is left out if most neighbours of the values in the format can also be written
+    with as few decimals or digits. Then all numbers of this size have so few.
 
     With each number comes an array: half a unit of the last digit of each value, which is the largest rounding error.
     """
