@@ -186,7 +186,7 @@ def increments_stochastic(rest2: Any, unit: Any, drawn: Any, marks: bool = False
 
 
 def stochastic_threshold(rest2: Any, unit: Any, marks: bool = False, sticky: Any = False) -> Any:
-    """Return floor(2³²·rest/unit) for rest2 = 2·rest. A draw below this threshold rounds the number away from zero.
+    """Return floor(2³²·rest/unit), with rest2 = 2·rest and unit from `split`. A draw below it rounds away from zero.
 
     With `marks`, the last bit of the threshold is set to 1 if the division is inexact, or if `sticky` is set.
 
