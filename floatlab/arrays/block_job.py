@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from floatlab.arith.blocks import element_context, read_tensor_scale
-from floatlab.arrays.codec import BlockRounding, decode_array, rules_of
+from floatlab.arrays.codec import BlockRounding, decode_array, float_for, rules_of
 from floatlab.arrays.lanes import dispatch
 from floatlab.arrays.lanes.compiled import packed_reading
 from floatlab.arrays.lanes.compiled_blocks import BlockKernel, can_round_blocks, largest_finite
 from floatlab.arrays.lanes.parameters import DOUBLE, SINGLE, container
 from floatlab.arrays.scales import WORDS, BlockLayout, Blocks, recipe_of, scales_for
-from floatlab.arrays.sources import source_of
+from floatlab.arrays.sources import Source, source_of
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import UnsupportedError
 from floatlab.formats.blocks import BlockFormat, Integers
@@ -44,6 +44,15 @@ class RoundedBlocks(NamedTuple):
     codes: Array | None
     values: Array | None
     tensor: np.float32 | None
+
+
+def dtype_of_results(x: object, source: Source) -> DType:
+    """Return the dtype in which an array's numbers are returned after rounding; `source` is the array's `Source`.
+
+    Integers are read as float64, but their results are float32.
+    """
+    whole = source.dtype is None and not isinstance(getattr(x, "format", None), Format)
+    return _SINGLES if whole else float_for(source.format)
 
 
 class Job:
@@ -80,9 +89,7 @@ class Job:
         else:
             self.array = decode_array(source.codes, source.format, threads=1)
         self.array = self.array.reshape(source.codes.shape)
-        # Integers are read as float64, but their results are float32.
-        whole = source.dtype is None and not isinstance(getattr(x, "format", None), Format)
-        self.dtype = np.dtype(np.float32) if whole else self.array.dtype
+        self.dtype = dtype_of_results(x, source)
         self.cut = BlockLayout(self.array.shape, axis, self.fmt)
         self.given = given_scale(tensor_scale, self.fmt)
 

@@ -19,6 +19,7 @@ from floatlab.arith.blocks.records import zero_code
 from floatlab.arith.operands import holds
 from floatlab.arrays.block_job import (
     Job,
+    dtype_of_results,
     encode_plain,
     from_magnitudes,
     given_scale,
@@ -251,8 +252,7 @@ def quantize_blocks(
     """
     recipe = recipe_of(format, options.get("block"), options.get("scale"))
     if not is_plain(recipe) or _is_padded(source_of(x).codes.shape, recipe, axis):
-        single = source_of(x).dtype != np.dtype(np.float64)
-        dtype = np.float32 if single else np.float64
+        dtype = dtype_of_results(x, source_of(x))
         return decode_blocks(_encode_tiles(x, recipe, axis, options), recipe, axis, dtype=dtype)
     job = Job(x, format, axis, **options)
     with silent():

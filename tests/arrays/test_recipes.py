@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from floatlab import Datum, arrays, parse_format
+from floatlab import Datum, FloatArray, arrays, parse_format
 from floatlab.arith.blocks import quantize_blocks, tiles
 from floatlab.arrays.blocks import decode_blocks, encode_blocks
 from floatlab.arrays.scales import Blocks
@@ -203,3 +203,15 @@ def test_a_tensor_scale_that_is_given_enters_all_formulas(rule):
     got = encode_blocks(x, f"nvfp4:{rule}", tensor_scale=7)
     assert [block.scale_code for block in blocks] == got.scales.reshape(-1).tolist()
     assert [element.code for block in blocks for element in block.elements] == got.codes.reshape(-1).tolist()
+
+
+@pytest.mark.parametrize("recipe", ["mxfp4", "nvfp4", "mxfp4:te", "nvfp4:te", "e4m3/tensor", "block(e4m3, fp32, 48)"])
+def test_the_dtype_of_values_depends_on_the_input_alone(recipe):
+    x = np.arange(64.0)
+    for single in (
+        x.astype(np.float16), x.astype(np.float32), x.astype(">f4"), x.astype(np.int8), x.astype(int).tolist(),
+        FloatArray(x, "e5m2"), FloatArray(x, "fp16"), FloatArray(x, "fp32"),
+    ):  # fmt: skip
+        assert arrays.quantize(single, recipe).dtype == np.float32
+    for double in (x, x.astype(">f8"), x.tolist(), FloatArray(x, "fp64"), FloatArray(x, "e11m30")):
+        assert arrays.quantize(double, recipe).dtype == np.float64
