@@ -125,6 +125,9 @@ def test_tiles_do_not_change_a_product(monkeypatch):
     ("ask", "named"),
     [
         (lambda x: x.sum(schedule="tree"), "schedule must be one of serial adjacent"),
+        (lambda x: x[:0].sum(schedule="tree"), "schedule must be one of serial adjacent"),
+        (lambda x: x[None].T[:, :0].matmul(x[None, :0], schedule="tree"), "schedule must be one of serial adjacent"),
+        (lambda x: x[:0, None].matmul(x[None], schedule="tree"), "schedule must be one of serial adjacent"),
         (lambda x: x.sum(accumulator="fp17"), "fp17"),
         (lambda x: x[:0].mean(), "empty array"),
         (lambda x: x[:0].max(), "an empty array has no largest value"),

@@ -122,11 +122,7 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
     >>> [float(folded(terms, single, schedule) - 1) * 2**23 for schedule in SCHEDULES]
     [0.0, 1.0]
     """
-    if schedule not in SCHEDULES:
-        known = " ".join(SCHEDULES)
-        raise UnsupportedError(
-            f"schedule must be one of {known}, not {quoted(str(schedule))}{guess(str(schedule), list(SCHEDULES))}"
-        )
+    _check_schedule(schedule)
     if schedule == "serial":
         if accumulator.native is not None and terms.ndim == 1:
             with np.errstate(all="ignore"):  # NumPy's C loop adds in this order
@@ -141,6 +137,15 @@ def folded(terms: Array, accumulator: Accumulator, schedule: str, operation: str
         sums = accumulator(operation, terms[0:even:2], terms[1:even:2])
         terms = np.concatenate([sums, terms[even:]]) if even < len(terms) else sums
     return np.asarray(terms[0])
+
+
+def _check_schedule(schedule: object) -> None:
+    """Raise UnsupportedError for an unknown schedule."""
+    if schedule not in SCHEDULES:
+        known = " ".join(SCHEDULES)
+        raise UnsupportedError(
+            f"schedule must be one of {known}, not {quoted(str(schedule))}{guess(str(schedule), list(SCHEDULES))}"
+        )
 
 
 def _first(values: Array, axis: Axis) -> tuple[Array, tuple[int, ...]]:
@@ -200,6 +205,7 @@ def matmul(
     >>> matmul(x, x.T), matmul(x, x.T, format="fp32")
     (FloatArray([[nan]], e4m3fn), FloatArray([[119808.0]], binary32))
     """
+    _check_schedule(schedule)
     own, context = shared_format((x, y)), shared_context((x, y))
     into = own if format is None else array_format(format)
     work = Accumulator(accumulator, own, context)
