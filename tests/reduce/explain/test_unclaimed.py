@@ -315,3 +315,9 @@ def test_sums_close_to_ties_are_no_evidence_of_partial_sums():
     made = case(8600002, "inputs_rounded")  # one of many numbers of blocks gives all numbers, if three ties are ignored
     found = diagnose(made.x, made.y, made.actual, made.expected)
     assert "partials" not in found.names, found.first
+
+
+def test_three_rows_of_single_numbers_show_no_fast_product():
+    made = case(9300064, "small scale")
+    found = diagnose(made.x, made.y, made.actual, made.expected)
+    assert "fast-product" not in found.names, found.first

@@ -37,6 +37,7 @@ _MEDIAN, _MEDIAN_OF_FOUR = 0.4549, 3.3567  # the medians of χ² with 1 and with
 # In a fast product, about half of the elements that are sums of zeros have errors, or none has. A share between 0 and
 # _IN_EMPTY excludes a fast product.
 _IN_EMPTY = 0.25
+_SHARED = 0.25  # at least this share of the positions in a block must have nonzero terms in all four blocks
 _CROSSED = 16  # sums of zeros in nonzero rows and columns are examined if there are at least this many
 # Errors above this many times u·‖x‖·‖y‖ fit no algorithm. Here ‖x‖ is the largest norm of a row of x, and ‖y‖ that of a
 # column of y.
@@ -91,7 +92,7 @@ class FastProduct(Record):
 def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
     """Return the fast algorithm that explains all errors of a result, or None if none does.
 
-    Very large products, and results with fewer than four rows or columns, are not examined.
+    Very large products, results with fewer than four rows or columns, and mostly empty products are not examined.
     """
     (m, n), k = view.values.shape, x.shape[1]
     if min(m, n) < _LEAST or k < 2 or m * n * k > _WORK or not view.usable.all():
@@ -101,6 +102,9 @@ def find_fast_product(view: View, x: Array, y: Array) -> FastProduct | None:
         return None  # all numbers of a fast product are sums of products of the inputs, so they are on the grid
     drift = drift_of(view)
     empty = np.asarray(view.totals.size == 0)
+    are_shared = np.all([~each for each in _halved(empty)], axis=0)
+    if are_shared.sum() < _LEAST or share_of(are_shared) < _SHARED:
+        return None  # the products occur in several blocks, so most errors of a block say nothing if others are empty
     in_empty = error[empty] != 0
     if in_empty.any() and share_of(in_empty) < _IN_EMPTY:
         return None

@@ -394,4 +394,5 @@ def _likeliest(factor: float, error: Array, exact: Array, sigma: Array) -> tuple
 
 def _is_constant(values: Array, axis: int, room: Array) -> bool:
     """Return whether the numbers along an axis are equal, up to errors as large as `room`, in every row or column."""
-    return bool((np.abs(values - values.take([0], axis)) <= 2 * room).all())
+    with np.errstate(all="ignore"):
+        return bool((np.abs(values - values.take([0], axis)) <= 2 * room).all())
