@@ -13,6 +13,7 @@ import floatlab as fl
 from floatlab.arrays.sources import HeldSource, Source
 from floatlab.auditing.recipe_search import matching
 from floatlab.auditing.recipe_search.arrangements import SWIZZLED, Arrangement, arrangements
+from floatlab.auditing.recipe_search.encoding import is_finite, magnitudes
 from floatlab.auditing.recipe_search.search import search
 from floatlab.auditing.recipe_search.sources import opened_evidence
 from floatlab.cli.main import main
@@ -442,6 +443,32 @@ def test_progress_counts_the_elements(monkeypatch):
     seen = []
     fl.find_recipe(made.codes, x, made.scales, progress=lambda total: [seen.append(total), seen.append][1])
     assert seen[0] == sum(seen[1:]) == x.size
+
+
+@pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e8m0fnu", "float4_e2m1fn"])
+def test_originals_of_at_most_8_bits(kind):
+    x = np.abs(np.random.default_rng(3).standard_normal((16, 64))).astype(getattr(ml_dtypes, kind))
+    made = fl.arrays.encode(x.astype(np.float32), "nvfp4:te")
+    found = fl.find_recipe(made.codes, x, made.scales, made.tensor_scale)
+    assert "nvfp4:te" in [each.recipe for each in found.recipes]
+    codes = made.codes.copy()
+    codes[2, 5] ^= 1
+    wrong = fl.find_recipe(codes, x, made.scales, made.tensor_scale)
+    assert not wrong.is_found
+    assert (wrong.element.index, wrong.element.number) == ((2, 5), Fraction(float(x[2, 5])))
+
+
+@pytest.mark.parametrize("name", ["e4m3", "e4m3fnuz", "e5m2", "e8m0", "fp4"])
+def test_magnitudes_are_in_order(name):
+    """The largest result belongs to a NaN, if there is one, or else to the largest magnitude."""
+    fmt = fl.parse_format(name)
+    codes = np.arange(1 << fmt.width, dtype=np.uint8)
+    values = np.abs(fl.arrays.decode(codes, fmt))
+    ranks = magnitudes(codes, fmt)
+    finite = np.isfinite(values)
+    assert is_finite(int(ranks[finite].max()), fmt)
+    assert not any(is_finite(each, fmt) for each in ranks[~finite].tolist())
+    assert (np.argsort(ranks[finite], kind="stable") == np.argsort(values[finite], kind="stable")).all()
 
 
 # Codes computed by the libraries themselves.

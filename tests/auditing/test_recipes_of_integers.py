@@ -37,6 +37,17 @@ def test_zero_points(search, convention):
     assert (wrong.nearest[0].codes, wrong.nearest[0].scales) == (X.size, 0)  # codes and scales are judged apart
 
 
+def test_progress_with_zero_points(tmp_path):
+    make, config = CONVENTIONS["gptq"]
+    write_checkpoint(tmp_path / "o.safetensors", {"x.weight": ("F32", X)})
+    path = write_checkpoint(tmp_path / "m.safetensors", make("x", X), config)
+    seen = []
+    original = str(tmp_path / "o.safetensors")
+    fl.find_recipe(f"{path}::x.weight", original, progress=lambda total: [seen.append(total), seen.append][1])
+    assert seen[0] == sum(seen[1:]) == X.size
+    assert len(seen) > 2
+
+
 def flipped(words):
     words = words.copy()
     words.reshape(-1)[7] ^= 1

@@ -245,5 +245,4 @@ def exact(x: float) -> Fraction | None:
 
 
 def _number(code: int, survey: Survey) -> Fraction | None:
-    word = {16: np.uint16, 32: np.uint32, 64: np.uint64}[survey.format.width]
-    return exact(float(decode_array(np.array([code], word), survey.format, np.float64)[0]))
+    return exact(float(decode_array([code], survey.format, np.float64)[0]))

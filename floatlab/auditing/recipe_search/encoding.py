@@ -160,9 +160,12 @@ def _encoded(x: Array, candidate: RecipeCandidate, own: Format, given: float | N
 
 
 def magnitudes(codes: Array, format: Format) -> Array:
-    """Return codes without their signs. A larger result means a larger magnitude; NaNs give the largest results."""
-    found: Array = codes & codes.dtype.type((1 << format.width - 1) - 1)
-    return found
+    """Return codes without their signs. A larger result means a larger magnitude; NaNs give the largest results.
+
+    The NaN in place of −0 keeps its sign, because its other bits are those of zero.
+    """
+    found: Array = codes & codes.dtype.type((1 << format.width - format.signed) - 1)
+    return np.where(codes == format.nan_code, codes, found) if format.nan_in_place_of_negative_zero else found
 
 
 def is_finite(code: int, format: Format) -> bool:

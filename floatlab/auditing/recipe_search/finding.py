@@ -45,9 +45,8 @@ def find_recipe(
         The scale of the tensor, or of each row. The default is the scale that is stored beside the codes. If `scales`
         is given, there is no default.
     progress
-        A function that is called once, with the total number of elements. This function must return a second function.
-        The second function is then called with the number of elements done since its previous call. For integers with
-        zero points, neither function is called.
+        A function that is called once, with the total number of elements that are compared. This function must return a
+        second function. The second function is then called with the number of elements done since its previous call.
 
     Returns
     -------
@@ -70,10 +69,14 @@ def find_recipe(
     >>> found.is_found, found.recipe
     (True, 'nvfp4:te')
     """
+    start = _without_progress if progress is None else progress
     if scales is None and tensor_scale is None:
         with opened_with_zero_points(codes, original) as opened:
             if opened is not None:
-                return search_with_zero_points(*opened)
+                return search_with_zero_points(*opened, start)
     with opened_evidence(codes, original, scales, tensor_scale) as (evidence, names):
-        done = (lambda count: None) if progress is None else progress(total_of(evidence))
-        return search(evidence, names, done)
+        return search(evidence, names, start(total_of(evidence)))
+
+
+def _without_progress(total: int) -> Progress:
+    return lambda count: None

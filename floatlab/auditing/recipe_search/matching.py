@@ -296,8 +296,7 @@ def _forms(candidate: RecipeCandidate, own: Array, evidence: Evidence) -> Iterat
         yield "the reciprocal of the recipe's", (np.float32(1) / own.astype(np.float32)).astype(np.float64)
         amax = own if any(str(line) == "tensor = tensor_amax" for line in candidate.recipe.rule.steps()) else None
         if amax is None and len(own) == 1:
-            found = decode_array(np.array([evidence.survey.amax], _word(evidence)), evidence.survey.format, np.float64)
-            amax = found
+            amax = decode_array([evidence.survey.amax], evidence.survey.format, np.float64)
         if amax is None:
             return
         yield "the largest magnitude", amax
@@ -305,10 +304,6 @@ def _forms(candidate: RecipeCandidate, own: Array, evidence: Evidence) -> Iterat
             narrow = amax.astype(np.float32)
             yield f"the largest magnitude / {divisor}", (narrow / np.float32(divisor)).astype(np.float64)
             yield f"{divisor} / the largest magnitude", (np.float32(divisor) / narrow).astype(np.float64)
-
-
-def _word(evidence: Evidence) -> type:
-    return {16: np.uint16, 32: np.uint32, 64: np.uint64}[evidence.survey.format.width]
 
 
 def given_scales(candidate: RecipeCandidate, stored: float) -> list[RecipeCandidate]:

@@ -79,11 +79,16 @@ def has_zero_points(weight: Weight) -> bool:
 
 
 def search_with_zero_points(
-    checkpoint: QuantizedCheckpoint, weight: Weight, original: ArraySource, names: tuple[str, str]
+    checkpoint: QuantizedCheckpoint,
+    weight: Weight,
+    original: ArraySource,
+    names: tuple[str, str],
+    progress: Callable[[int], Callable[[int], object]],
 ) -> RecipeSearch:
     """Return the rules that give the stored scales, zero points and codes.
 
-    `names` has the names of the codes and of the original. Raises FileFormatError if the shapes differ, and
+    `names` has the names of the codes and of the original. `progress` is as in `find_recipe`; each rule counts for an
+    equal share of the elements. Raises FileFormatError if the shapes differ, and
     UnsupportedError for weights that are too large.
     """
     if weight.shape != original.shape:
@@ -92,10 +97,14 @@ def search_with_zero_points(
     rows = min(weight.shape[0], max(1, _MOST // weight.shape[1]))
     x = native(original.read(0, rows * weight.shape[1])).astype(np.float64).reshape(rows, -1)
     held = _groups(checkpoint, weight, rows)
+    rules = [*_rules(x, held, original.format)]
+    done = progress(x.size)
+    matches = []
+    for place, rule in enumerate(rules):
+        matches.append(_matched(rule, x, held, weight))
+        done(x.size * (place + 1) // len(rules) - x.size * place // len(rules))
     tried: dict[str, MatchedRecipe] = {}
-    for each in sorted(
-        (_matched(rule, x, held, weight) for rule in _rules(x, held, original.format)), key=_quality, reverse=True
-    ):
+    for each in sorted(matches, key=_quality, reverse=True):
         tried.setdefault(each.recipe, each)  # if a rule was tried in several precisions, keep the best
     found = [*tried.values()]
     exact = tuple(each for each in found if each.is_exact)
