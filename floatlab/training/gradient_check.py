@@ -81,9 +81,10 @@ class StepSweep(Answering, Record):
 class Check(Record):
     """Result of checking a reported derivative: the difference quotient, its mismatch, and a bound on the mismatch.
 
-    `bound` is `rounding` + `truncation`; `truncation` is 0 if the function does not accept floats. `verdict` is
-    *agrees* under two conditions: the mismatch is within `bound`, and `bound` is below a tenth of |`quotient`| or of
-    |`reported`|. `verdict` is *a bug* if the mismatch exceeds ten times the bound, and *unclear* otherwise.
+    `bound` is `rounding` + `truncation`; `truncation` is 0 if the function gives no finite number for the float x.
+    `verdict` is *agrees* under two conditions: the mismatch is within `bound`, and `bound` is below a tenth of
+    |`quotient`| or of |`reported`|. `verdict` is *a bug* if the mismatch exceeds ten times the bound, and *unclear*
+    otherwise.
     """
 
     reported: float
@@ -250,7 +251,7 @@ def sweep_steps(
     way
         `forward` or `central` differences.
     derivative
-        The true derivative; by default it is estimated in binary64.
+        The true derivative; by default it is estimated in binary64, from the values of the function for floats near x.
     steps
         Step sizes; by default four per decade, from max(|x|, 1) down to less than an ulp.
     round_all
@@ -268,7 +269,8 @@ def sweep_steps(
     ------
     UnsupportedError
         If x is not finite or overflows the format, if every step rounds to zero in the format, and for an unknown
-        `way`. With `round_all`, also if the function does not accept floats and no `derivative` is given.
+        `way`. Without `derivative`, also if the function does not accept floats, or if its value at x or near x is not
+        finite.
 
     Examples
     --------
@@ -279,9 +281,10 @@ def sweep_steps(
     way = _way(way)
     point, fmt = _checked(function, x, format)
     takes_floats = _takes_floats(function, point)
-    if derivative is None and round_all and not takes_floats:
-        raise UnsupportedError("the function does not accept floats: give its derivative (derivative=)")
     first, second, third = _derivatives(function, point) if takes_floats else (0.0, 0.0, 0.0)
+    if derivative is None and not (takes_floats and math.isfinite(first)):
+        where = "floats near" if takes_floats else "the float"
+        raise UnsupportedError(f"the function gives no finite number for {where} {point:g}: give its derivative")
     truth = first if derivative is None else checked_number(derivative, "derivative")
     of = _function_in(function, fmt, round_all, roundings)
     size = max(abs(point), 1.0)

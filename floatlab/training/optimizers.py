@@ -179,8 +179,8 @@ def parse_optimizer(given: object, lr: object, adds: bool) -> Optimizer:
     Parameters
     ----------
     given
-        `sgd`, `momentum` (0.9), `adam`, `adamw` (weight decay 0.01), or an optimizer, which is returned. None means
-        SGD. If `adds` is true, None and the name `updates` mean `Updates`, and no other name is valid.
+        `sgd`, `momentum` (0.9), `adam`, `adamw` (weight decay 0.01), or an SGD or Adam, which is returned. None means
+        SGD. If `adds` is true, only None, the name `updates` and `Updates()` are valid; all three mean `Updates`.
     lr
         The learning rate. None means 0.001 for Adam and AdamW; SGD has no default, and `Updates` has no learning rate.
     adds
@@ -193,25 +193,25 @@ def parse_optimizer(given: object, lr: object, adds: bool) -> Optimizer:
     Raises
     ------
     UnsupportedError
-        For other names, and for a learning rate that is missing, not positive, given twice, or given for updates.
+        For other names and optimizers, and for a learning rate that is missing, not positive, given twice, or given for
+        updates.
 
     Examples
     --------
     >>> parse_optimizer("momentum", "0.1", False).momentum
     0.9
     """
-    if isinstance(given, Optimizer):
-        if lr is not None:
-            raise UnsupportedError("the optimizer has a learning rate: do not give lr as well")
-        return given
     if adds:
-        if given not in (None, "updates"):
-            raise UnsupportedError(
-                f"optimizer {quoted(str(given))} needs gradients; updates are added without an optimizer"
-            )
+        if given not in (None, "updates", Updates()):
+            name = given.name if isinstance(given, SGD | Adam) else str(given)
+            raise UnsupportedError(f"optimizer {quoted(name)} needs gradients; updates are added without an optimizer")
         if lr is not None:
             raise UnsupportedError("a learning rate needs a gradient; updates are added without a learning rate")
         return Updates()
+    if isinstance(given, SGD | Adam):
+        if lr is not None:
+            raise UnsupportedError("the optimizer has a learning rate: do not give lr as well")
+        return given
     known = ["sgd", "momentum", "adam", "adamw"]
     if given is not None and given not in known:
         near = guess(str(given), known)

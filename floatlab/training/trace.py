@@ -20,7 +20,17 @@ from floatlab.numbers import Datum, Derivation, Direction, Exact, convert, encod
 from floatlab.numbers.rounding import Flags
 from floatlab.presenter import Answering
 from floatlab.record import Record
-from floatlab.training.optimizers import COMPENSATION, GRADIENT, SGD, WEIGHTS, Optimizer, Program, Updates, is_drawn
+from floatlab.training.optimizers import (
+    COMPENSATION,
+    GRADIENT,
+    SGD,
+    WEIGHTS,
+    Adam,
+    Optimizer,
+    Program,
+    Updates,
+    is_drawn,
+)
 from floatlab.training.setup import AnyFormat, Setup
 from floatlab.training.validation import beyond, exactly
 
@@ -270,7 +280,7 @@ def _asked(update: object, grad: object, lr: object, optimizer: Optimizer | None
         raise UnsupportedError("the optimizer has a learning rate: do not give lr as well")
     if optimizer is None and lr is None:
         raise UnsupportedError("a gradient needs a learning rate (lr=), or an optimizer")
-    if not isinstance(optimizer, Optimizer | None):
+    if not isinstance(optimizer, SGD | Adam | None):
         raise UnsupportedError(f"optimizer must be an SGD(…) or an Adam(…), not {quoted(str(optimizer))}")
     return grad, optimizer if optimizer is not None else SGD(lr)
 

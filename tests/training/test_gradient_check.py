@@ -83,6 +83,10 @@ def test_numbers_of_a_format():
     assert (x + 1 - x).roundings == 2
 
 
+def root(x):
+    return math.sqrt(x) if x >= 0 else math.nan
+
+
 @pytest.mark.parametrize(
     ("call", "match"),
     [
@@ -92,6 +96,9 @@ def test_numbers_of_a_format():
         (lambda: sweep_steps(polynomial, 1, "e8m0"), "no zero and no sign"),
         (lambda: sweep_steps(polynomial, 1, way="centre"), "did you mean 'central'"),
         (lambda: sweep_steps("x", 1), "the function must be callable"),
+        (lambda: sweep_steps(lambda x: math.inf, 1, round_all=False), "no finite number for the float 1: give its der"),
+        (lambda: sweep_steps(lambda x: x.sqrt(), 1), "no finite number for the float 1: give its derivative"),
+        (lambda: sweep_steps(root, 1e-5, round_all=False), "no finite number for floats near 1e-05"),
         (lambda: sweep_steps(lambda x: 1.0, 1), "the function returned float"),
         (lambda: check_gradient(polynomial, 1, "inf"), "reported derivative must be a finite number"),
         (lambda: check_gradient(polynomial, 1, 1, h=0), "h must be a finite number above 0"),

@@ -297,6 +297,11 @@ def test_what_is_skipped_has_not_stalled():
         (lambda: fl.training.learn("linear", 5), "configurations must be a text of names or a list"),
         (lambda: fl.training.learn("linear", "fp32", seeds=1.5), "seeds must be a whole number"),
         (lambda: LossScale(1, True), "growth_interval"),
+        (lambda: fl.train(1, update=1, optimizer=SGD(1)), "optimizer 'sgd' needs gradients"),
+        (lambda: fl.train(1, update=1, optimizer="adam"), "optimizer 'adam' needs gradients"),
+        (lambda: fl.train(1, 1, optimizer=Updates()), "optimizer must be one of sgd"),
+        (lambda: fl.training.learn("linear", "fp32", optimizer=Updates()), "optimizer must be one of sgd"),
+        (lambda: fl.training.step(1, grad=1, optimizer=Updates()), "optimizer must be an SGD"),
     ],
 )
 def test_arguments_of_another_kind_are_named(call, match):
