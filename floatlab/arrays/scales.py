@@ -57,10 +57,11 @@ class Blocks(Record):
         return iter((self.scales, self.codes))
 
     def __eq__(self, other: object) -> bool:
-        """Compare all codes and the tensor's scale, but not the groups."""
+        """Compare all codes, the exponents of groups, and the tensor's scale."""
         if not isinstance(other, Blocks):
             return NotImplemented
-        same = all(np.array_equal(mine, theirs) for mine, theirs in zip(self, other, strict=True))
+        mine, theirs = (*self, *self.groups), (*other, *other.groups)
+        same = len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs))
         return same and bool(np.array_equal(self.tensor_scale, other.tensor_scale))  # type: ignore[arg-type]
 
     __hash__ = None  # type: ignore[assignment]  # arrays are mutable

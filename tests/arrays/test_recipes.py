@@ -215,3 +215,12 @@ def test_the_dtype_of_values_depends_on_the_input_alone(recipe):
         assert arrays.quantize(single, recipe).dtype == np.float32
     for double in (x, x.astype(">f8"), x.tolist(), FloatArray(x, "fp64"), FloatArray(x, "e11m30")):
         assert arrays.quantize(double, recipe).dtype == np.float64
+
+
+def test_blocks_with_other_exponents_of_groups_are_different():
+    x = np.ldexp(np.ones(64, np.float32), np.arange(64) % 7)
+    blocks = encode_blocks(x, "hif4")
+    assert blocks == encode_blocks(x, "hif4")
+    eights, fours = blocks.groups
+    for groups in ((1 - eights, fours), (eights, 1 - fours), (eights,), ()):
+        assert blocks != blocks.replace(groups=groups)
