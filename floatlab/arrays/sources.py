@@ -20,6 +20,7 @@ from floatlab.errors import FormatError, UnsupportedError
 from floatlab.formats import Format, parse_format
 from floatlab.formats.catalog import format_called
 from floatlab.fpmode import in_default_mode
+from floatlab.numbers.rounding import Flags
 from floatlab.record import Record
 
 BLOCK = 1 << 17  # the number of elements in a piece
@@ -31,6 +32,8 @@ _INTEGERS = "iub"
 _NARROW_INTEGERS = {"int2": np.int8, "int4": np.int8, "uint2": np.uint8, "uint4": np.uint8}
 _DOUBLE = parse_format("binary64")
 _MOST_INTEGER = 1 << 53  # float64 represents all integers up to this one
+# Flags of conversions that change the number: it is rounded, or has no code, such as ∞ in e2m1 or −1 in ue5m3.
+CHANGED = Flags.INEXACT | Flags.INVALID
 
 
 class Origin(Record):

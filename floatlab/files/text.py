@@ -15,13 +15,13 @@ import numpy as np
 from floatlab.arrays.conversion import encode as encode_all
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.lanes.parameters import DOUBLE, container
-from floatlab.arrays.sources import ArraySource, HeldSource, Origin, Source, array_format, native_dtype
+from floatlab.arrays.sources import CHANGED, ArraySource, HeldSource, Origin, Source, array_format, native_dtype
 from floatlab.arrays.types import Array
 from floatlab.errors import FileFormatError, FloatlabError, LiteralError, counted, quoted
 from floatlab.files.safe_open import length_of, named, open_file
 from floatlab.formats import Format
 from floatlab.fpmode import in_default_mode
-from floatlab.numbers import Flags, read
+from floatlab.numbers import read
 
 MAX_TEXT = 1 << 26  # the largest text file in bytes
 MAX_EXACT = 1 << 18  # the most literals that are read exactly, which is slow; those from the cache do not count
@@ -91,7 +91,7 @@ class Reader:
             self.take(word)
 
     def _exactly(self, word: str) -> tuple[int, bool]:
-        """Read a literal exactly; return its code, and whether the literal was rounded.
+        """Read a literal exactly; return its code, and whether the number was changed.
 
         Raises LiteralError if too many literals must be read exactly, since this is slow.
         """
@@ -100,7 +100,7 @@ class Reader:
             if self._slow > MAX_EXACT:
                 raise LiteralError(f"there are over {MAX_EXACT:,} literals that are not plain decimals")
             done = read(word, self.format)
-            known = done.result.code, Flags.INEXACT in done.flags
+            known = done.result.code, bool(done.flags & CHANGED)
             if len(self._read) < _BATCH and len(word) < _SHORT:
                 self._read[word] = known
         return known
@@ -118,7 +118,7 @@ class Reader:
             with np.errstate(all="ignore"):
                 down, up = (quantize(values, self.format, each) for each in ("RTN", "RTP"))
                 decided = (values - down < up - values) | (values - down > up - values) | (down == up)
-            held = down == up
+            held = (down == up) & (down == values)  # beyond the largest number, both may be the largest number
             for place in np.flatnonzero(~decided | ~np.isfinite(up - down)).tolist():
                 self._exact[place] = self._exactly(self._words[place])
         for place, (code, inexact) in self._exact.items():

@@ -206,6 +206,20 @@ def test_literals_next_to_a_tie_are_rounded_once(format):
     assert reader.codes().tolist() == expected
 
 
+@pytest.mark.parametrize(
+    ("format", "words", "changed"),
+    [
+        ("e2m1", "6,-6,1,0,0.50", 0), ("e2m1", "7,-7,6.0000000000000000001,1e300,1e400", 5),
+        ("e2m1", "inf,-inf,nan,5", 4),
+        ("nf4", "1,-1", 0), ("nf4", "2,-2,1", 2), ("ue5m3", "-5,1,inf,nan", 2), ("fp16", "inf,nan,65504,70000", 1),
+    ],
+)  # fmt: skip
+def test_numbers_that_were_changed_are_counted(format, words, changed):
+    """Also those beyond the largest number of a format without infinity, and those without a code."""
+    with open_array(words, format=format) as source:
+        assert source.origin.inexact == changed
+
+
 def test_literals_that_take_long_are_not_without_end(monkeypatch):
     monkeypatch.setattr("floatlab.files.text.MAX_EXACT", 3)
     reader = Reader(fl.parse_format("fp16"))

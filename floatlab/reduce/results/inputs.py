@@ -12,11 +12,11 @@ from floatlab.arith.operands import common_format, exact_integer, holds, in_own_
 from floatlab.arrays.codec import rules_of
 from floatlab.arrays.conversion import encode
 from floatlab.arrays.lanes.parameters import SINGLE, container
-from floatlab.arrays.sources import MOST_AT_ONCE, Origin, Source, is_floating, is_typed, source_of
+from floatlab.arrays.sources import CHANGED, MOST_AT_ONCE, Origin, Source, is_floating, is_typed, source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import UnsupportedError
 from floatlab.formats import Format, parse_format
-from floatlab.numbers import Context, Datum, Derivation, Exact, Flags, Literal, read
+from floatlab.numbers import Context, Datum, Derivation, Exact, Literal, read
 from floatlab.numbers.rounding import AnyContext
 from floatlab.numbers.scalars import whole_number
 from floatlab.record import Record
@@ -154,7 +154,7 @@ def _terms(given: _Given, wanted: Format | None, into: Format, exactly: bool, re
     if any(counts.values()):
         for n in _integers(given):
             exact_integer(n, target)
-    return Source(np.asarray(codes), target, None, Origin(own, counts[Flags.INEXACT]))
+    return Source(np.asarray(codes), target, None, Origin(own, sum(counts[flag] for flag in CHANGED)))
 
 
 def _integers(given: _Given) -> set[int]:
@@ -176,7 +176,7 @@ def _leaves(x: Iterable[object], depth: int = 0) -> list[object]:
 def _encoded(x: object, name: str, format: Format, reading: Context) -> Source:
     """Read numbers one by one; return their codes, whose `origin` names the format that all numbers had, if any."""
     origins: set[Format | None] = set()
-    inexact: list[bool] = []
+    changed: list[bool] = []
 
     def read_one(value: object) -> object:
         if isinstance(value, list | tuple):
@@ -187,7 +187,7 @@ def _encoded(x: object, name: str, format: Format, reading: Context) -> Source:
         if isinstance(number, Datum) and number.format == format:
             return number.code
         done = read(number, format, reading)
-        inexact.append(Flags.INEXACT in done.flags)
+        changed.append(bool(done.flags & CHANGED))
         return done.result.code
 
     numbers = read_one(x)
@@ -196,7 +196,7 @@ def _encoded(x: object, name: str, format: Format, reading: Context) -> Source:
     except ValueError:
         raise UnsupportedError(f"{name} has rows of different lengths") from None
     alike = origins.pop() if len(origins) == 1 else None
-    return Source(codes, format, None, None if alike == format else Origin(alike, sum(inexact)))
+    return Source(codes, format, None, None if alike == format else Origin(alike, sum(changed)))
 
 
 def as_matrices(a: Source, b: Source) -> tuple[Source, Source, tuple[int, ...]]:

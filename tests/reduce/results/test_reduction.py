@@ -195,6 +195,14 @@ def test_formats_of_terms_products_and_accumulator(generator):
     assert float(total([1.0] * 1000, format="bf16", accumulator="fp32")) == 1000
 
 
+@pytest.mark.parametrize("x", [np.float32([np.inf, 7, 2]), [np.inf, 7.0, 2.0], [Fraction(7), np.inf, 2]], ids=repr)
+def test_an_infinity_that_became_a_number_counts_as_changed(x):
+    """The format e2m1 has no infinity, so the largest number, 6, replaces it."""
+    origin = dot(x, [1, 1, 1], format="e2m1").x.origin
+    assert origin is not None
+    assert origin.inexact == 2
+
+
 def test_terms_are_read_once_and_arrays_are_not_widened():
     assert total([0.1] * 3, terms="bf16", format="fp32").x.format.name == "bfloat16"
     assert total(np.float16([1, 2]), format="fp32").x.format.name == "binary16"
