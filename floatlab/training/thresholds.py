@@ -20,8 +20,9 @@ class Threshold(Record):
     it if `included` is true. `bound` is None if no update moves the weight. `least` is the smallest number of the
     update's format that moves the weight. `least` is None if no number of this format moves the weight. With stochastic
     rounding, an update larger than `bound` moves the weight for some draws, and an update larger than `certain` moves
-    it for all draws. Without stochastic rounding, `certain` is None. If `bound` is 0 and `included` is true, the weight
-    can move even without an update, because the weight is not a number of the accumulator's format.
+    it for all draws. An update equal to `certain` may leave the weight unchanged if the sum is rounded before the draw.
+    Without stochastic rounding, `certain` is None. If `bound` is 0 and `included` is true, the weight can move even
+    without an update, because the weight is not a number of the accumulator's format.
     """
 
     bound: Fraction | None

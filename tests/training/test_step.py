@@ -130,6 +130,18 @@ def test_chances():
     assert step("1", "-0.00041999", weights="fp16", stochastic=True).chance == Fraction(1762, 2048)
 
 
+@pytest.mark.parametrize(
+    ("rounding", "accumulator", "chance"), [("RNE", None, 1), ("RTZ", "e5m12", 1), ("RTP", "e5m12", Fraction(3, 4))]
+)
+def test_only_updates_above_certain_always_move_the_weight(rounding, accumulator, chance):
+    given = {"weights": "fp16", "grads": "fp32", "stochastic": True, "context": fl.Context(rounding)}
+    given |= {"accumulator": accumulator} if accumulator else {}
+    found = step(1, "2^-12", **given)
+    certain = Datum(fl.parse_format("fp32"), fl.encode(found.up.certain, "fp32").code)
+    assert step(1, certain, **given).chance == chance
+    assert step(1, certain.next_up, **given).chance == 1
+
+
 def test_beyond_the_largest():
     assert step(65504, 100, weights="fp16").why is Why.NOT_FINITE
     assert step(65504, 100, weights="fp16", context=fl.Context(overflow="saturate")).why is Why.AT_THE_END

@@ -350,7 +350,13 @@ class ExplicitTree(Schedule):
     signature = (("tree", None),)
 
     def __post_init__(self) -> None:
-        """Renumber the nodes from left to right, so that trees with the same text are equal."""
+        """Renumber the nodes from left to right, so that trees with the same text are equal.
+
+        Raises PlanError if `tree` is not a Plan.
+        """
+        super().__post_init__()
+        if not isinstance(self.tree, Plan):
+            raise PlanError(f"{self.word} takes a Plan, which Plan.from_tree makes, not {self.tree!r}")
         object.__setattr__(self, "tree", self.tree.left_to_right())
 
     @property

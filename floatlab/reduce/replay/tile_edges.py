@@ -42,7 +42,7 @@ class TileEdge(Individual):
 
     def __repr__(self) -> str:
         """Show both candidates."""
-        return f"Patch({self.text})"
+        return f"TileEdge({self.text})"
 
 
 def find_tile_edge(

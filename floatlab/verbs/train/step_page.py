@@ -216,7 +216,7 @@ def threshold_words(each: Threshold, w: Datum, name: str = "w") -> tuple[Line, L
     start = "from" if each.included else "just above"
     first = line(f"{start} {_power(each.bound)}", f", {figures(ulps)} ulp{of}")
     if each.certain is not None:
-        first = line(f"possibly {start} {_power(each.bound)}", f", certainly from {_power(each.certain)}")
+        first = line(f"possibly {start} {_power(each.bound)}", f", certainly above {_power(each.certain)}")
     if each.least is None:
         return first, line(Span("no number of the update's format moves it", Role.HINT))
     return first, line("smallest ", coded(each.least, shortest(each.least)))

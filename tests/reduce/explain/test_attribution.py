@@ -339,6 +339,7 @@ def test_edges_that_were_made_in_another_way_are_found(axis):
     assert (edge.axis, edge.places, edge.rest.text, edge.explanation.text) == (
         axis, (37, 38, 39), "serial with FMA", "serial",
     )  # fmt: skip
+    assert repr(edge) == f"TileEdge({edge.text})"
     made[20, 20] += 1  # now the other elements do not form a few rows or columns
     assert attribute(a, b, made, targets=[]).tile_edges == (None,)
     assert attribute(a, b, fl.matmul(a, b)).tile_edges == (None,)

@@ -136,6 +136,11 @@ def test_sums_of_nothing_or_too_much_have_no_order(n):
         parse_schedule("serial").batches(n)
 
 
+def test_an_explicit_tree_takes_a_plan():
+    with pytest.raises(PlanError, match=r"tree takes a Plan, which Plan\.from_tree makes, not 'x'"):
+        ExplicitTree("x")
+
+
 def test_sorted_depends_on_the_numbers():
     with pytest.raises(PlanError, match="without them it has no plan"):
         parse_schedule("sorted").plan(3)
