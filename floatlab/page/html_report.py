@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from floatlab.errors import shortened
-from floatlab.page.model import Block, Chart, Line, Note, Page, Role, Row, Table, line, text_of
+from floatlab.page.model import Block, Chart, Gap, Line, Note, Page, Role, Row, Table, line, text_of
 from floatlab.page.svg import SVG, SVG_BOLD, chart_to_svg, escaped
+from floatlab.page.text_layout import set_page
 from floatlab.record import Record
 
 _STYLE = """
@@ -22,6 +23,7 @@ td{white-space:nowrap}
 th button{all:unset;cursor:pointer}th button:focus-visible{outline:2px solid #0065a3}
 th[aria-sort=ascending] button::after{content:" \\25B4"}th[aria-sort=descending] button::after{content:" \\25BE"}
 .scroll{overflow-x:auto}input{font:inherit;padding:.2rem .5rem;width:22rem;max-width:100%}
+pre{overflow-x:auto;line-height:1.35;font-variant-ligatures:none}
 figure{margin:.6rem 0}figcaption{color:#656d76}svg{max-width:100%;height:auto}code{overflow-wrap:anywhere}
 .map td{text-align:right;min-width:3.2rem}
 """
@@ -42,6 +44,7 @@ document.querySelectorAll('input[data-filters]').forEach(b=>b.oninput=()=>{
 for(const r of document.getElementById(b.dataset.filters).tBodies[0].rows)
 r.hidden=!r.textContent.toLowerCase().includes(b.value.toLowerCase())});
 """
+_COLUMNS = 100  # the width of blocks whose columns are aligned
 _LONG = 100  # longer names in a table are shortened to this many characters
 _FILTERED = 12  # tables with at least this many rows have a box that filters them
 _LOW, _MIDDLE, _HIGH = (224, 134, 70), (255, 255, 255), (90, 160, 210)  # dark text can be read on all of them
@@ -63,9 +66,10 @@ class HeatMap(Record):
 
 
 def report(page: Page, more: Iterable[tuple[str, HeatMap | Chart]], remark: str = "") -> str:
-    """Return the tables, rows and notes of a page, then charts and heat maps with titles, as an HTML document.
+    """Return the blocks of a page, then charts and heat maps with titles, as an HTML document.
 
-    `remark`, for instance the command that made the document, is shown at the end.
+    Tables can be sorted. Blocks other than tables, rows and notes are drawn as on a terminal. `remark`, for instance
+    the command that made the document, is shown at the end.
 
     >>> from floatlab.page.model import heading
     >>> cells = (HeatCell("< 1", -1.0), HeatCell("2", 1.0))
@@ -98,11 +102,15 @@ def _block(block: Block, place: int) -> str:
     if isinstance(block, Table):
         return _table(block, f"table{place}")
     if isinstance(block, Row):
-        return f"<p><b>{escaped(block.label)}</b> {_spans(block.content)}</p>\n"
+        aside = line("  ", block.aside) if block.aside else ()
+        return f"<p><b>{escaped(block.label)}</b> {_spans(line(block.content, aside))}</p>\n"
     if isinstance(block, Note):
         is_title = any(run.role is Role.HEADING for run in block.content)
         return f"<h1>{_spans(block.content)}</h1>\n" if is_title else f"<p>{_spans(block.content)}</p>\n"
-    return ""
+    if isinstance(block, Gap):
+        return ""
+    # The columns of all other blocks are aligned, as on a terminal.
+    return "<pre>" + "\n".join(map(_spans, set_page(Page((block,)), _COLUMNS))) + "</pre>\n"
 
 
 def _table(table: Table, name: str) -> str:
