@@ -67,13 +67,18 @@ class Mismatch(Record):
 def _settings(context: Context) -> str:
     """Return the command-line options for a context: its rounding direction, and other rules.
 
-    The seed is given for stochastic rounding. The rules for overflow, absent values, NaNs, tininess and flushing are
-    given if they are not the default.
+    The seed is given for stochastic rounding. All other settings are given if they are not the default: the number of
+    random bits and the draw (only for directions that use them), and the rules for overflow, absent values, NaNs,
+    tininess, negative numbers and flushing.
     """
     words = [f"-r {context.rounding.value}"]
     if context.rounding.is_stochastic:
         words.append(f"--seed {context.seed}")
-    for option in ("overflow", "absent", "nan", "tininess"):
+        if context.rounding.has_few_bits and context.random_bits != DEFAULT.random_bits:
+            words.append(f"--random-bits {context.random_bits}")
+        if context.draw is not None:
+            words.append(f"--draw {context.draw}")
+    for option in ("overflow", "absent", "nan", "tininess", "negative"):
         choice = getattr(context, option)
         if choice is not getattr(DEFAULT, option):
             words.append(f"--{option} {choice.value}")

@@ -127,8 +127,10 @@ CONTEXTS = [
     Context("RTP", tininess="before", nan="arm", overflow="saturate"),
     Context("SR", seed=9, nan="riscv", flush_inputs=True, flush_results=True),
     Context("RTO", absent="nan", overflow="propagate"),
+    Context("SRA", seed=9, random_bits=3, negative="zero"),
+    Context("SRC", random_bits=4, draw=5, negative="drop"),
 ]
-FORMATS = ["f16", "x87", "e4m3", "e8m0", "tf32", "p3109_k8p4se", "e5m10fnuz"]
+FORMATS = ["f16", "x87", "e4m3", "e8m0", "tf32", "p3109_k8p4se", "e5m10fnuz", "ue5m3"]
 CONVERSIONS = ["{}_to_f32", "{}_to_e8m0", "{}_to_i8", "{}_to_ui64", "i8_to_{}", "ui128_to_{}"]
 
 
@@ -187,6 +189,13 @@ def test_every_command_runs_and_shows_what_was_computed(format, capsys):
             "convert bits:0x3f800000 --through binary32,binary16 -r RNE --tininess before --ftz",
         ),
         ("f16_sqrt", "3C00 0000 00", Context("SR", seed=7), "sqrt bits:0x3c00 -f binary16 -r SR --seed 7"),
+        ("f16_sqrt", "3C00 0000 00", Context("RTZ", draw=7, random_bits=3), "sqrt bits:0x3c00 -f binary16 -r RTZ"),
+        (
+            "ue5m3_sub",
+            "78 80 11 00",
+            Context("SRC", random_bits=3, draw=5, negative="zero"),
+            "sub bits:0x78 bits:0x80 -f ue5m3 -r SRC --seed 0 --random-bits 3 --draw 5 --negative zero",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
