@@ -135,8 +135,8 @@ class DerivationBuilder:
         """
         self.operation, self.operands, self.literals = operation, operands, literals
         self.format, self.context, self.steps = format, context, steps
-        for each in (format, *(datum.format for datum in operands)) if format.is_table else ():
-            if given_by_table(each) and each.is_irrational:
+        for each in (format, *[datum.format for datum in operands]):
+            if each.is_irrational:
                 raise UnsupportedError(
                     f"{operation}: the numbers of {each.name} are powers of √e, so no exact result exists"
                 )

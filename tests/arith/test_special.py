@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from floatlab import Context, Format, FormatError, convert, decode, encode, parse_format
+from floatlab import Context, Format, FormatError, UnsupportedError, convert, decode, encode, parse_format
 from floatlab.arith import (
     add,
     common_format,
@@ -436,3 +436,11 @@ def test_steps_come_in_the_order_in_which_things_happen():
     assert kinds["fma"] == [Combine, Align, Combine, Round, Encode]
     assert kinds["div"] == [Divide, Round, Encode]
     assert kinds["sqrt"] == [Root, Round, Encode]
+
+
+@pytest.mark.parametrize("text", ["0", "1", "2", "nan"])
+@pytest.mark.parametrize("format", [None, "takum_log8", "posit8", "fp32"])
+def test_operations_refuse_irrational_formats_whatever_the_format_of_the_result(text, format):
+    x = encode(text, "takum_log8")
+    with pytest.raises(UnsupportedError, match=r"^add: the numbers of takum_log8 are powers of √e"):
+        add(x, "1", format)
