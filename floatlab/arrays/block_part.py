@@ -175,7 +175,9 @@ def _extremes(values: Array, magnitudes: Array) -> list[int]:
 
 
 def _others(places: Array, number: int, magnitudes: Array, fmt: BlockFormat, shape: tuple[int, ...]) -> list[Array]:
-    """Return the array positions of the values, from the other blocks, on which the tensor scale depends.
+    """Return the array positions of those values in other blocks that affect the tensor scale.
+
+    The result has one array for each of these blocks.
 
     If the blocks of a superblock share the tensor scale (q4_k), these are all values of its other blocks. Otherwise, at
     most three values are enough: the largest magnitude in blocks without NaNs and infinities, a NaN, and an infinity.

@@ -2,8 +2,8 @@
 
 Let x and the divisor d be float64s, and let m be a number of the target format, or the midpoint of two neighbouring
 numbers, such that m·d is exact in float64. Then the float64 nearest to x/d is m only if x = m·d. Proof: if m·d is a
-power of two, then m and d are powers of two as well (both are integers times powers of two), so x/d is exact.
-Otherwise, every float64 x ≠ m·d differs from m·d by at least an ulp of m·d, which is more than 2^−53·m·d. So x/d
+power of two, so are m and d, since the product of their odd parts is 1. Then x/d is exact, and equals m only if x =
+m·d. Otherwise, every float64 x ≠ m·d differs from m·d by at least an ulp of m·d, which is more than 2^−53·m·d. So x/d
 differs from m by more than 2^−53·m. Since 2^−53·m is at least half an ulp of m, x/d differs from m by more than half an
 ulp, and is not rounded to m. Since rounding is monotone, the rounded quotient is on the same side of every m as x/d,
 and both round to the same number of the target format. The theorem does not hold for stochastic rounding, nor if m·d

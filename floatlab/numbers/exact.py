@@ -244,12 +244,13 @@ class Ratio(Record):
         return near - slack, near + slack
 
     def enclose(self, format: Format) -> tuple[Exact, bool]:
-        """Return a binary number x and a sticky bit that round into the format like this number, in every direction.
+        """Return a binary number x and a sticky bit that can be rounded instead of this number.
 
-        If the number is short enough, x is exact. Otherwise x is truncated at least GUARD_DIGITS digits below the
-        format's precision, and the sticky bit tells whether nonzero digits were cut off. For a number far outside the
-        format's range (`FAR`), x is a power of two that is far outside, too. Raises LiteralError for a decimal of over
-        200,000 digits (the rest is not read) if the first digits do not decide the rounding.
+        In every direction, the rounded result in the format is the same. If the number is short enough, x is exact.
+        Otherwise x is truncated at least GUARD_DIGITS digits below the format's precision, and the sticky bit tells
+        whether nonzero digits were cut off. For a number far outside the format's range (`FAR`), x is a power of two
+        that is far outside, too. Raises LiteralError for a decimal of over 200,000 digits (the rest is not read) if the
+        first digits do not decide the rounding.
 
         >>> from floatlab import parse_format
         >>> Ratio(False, 3, 4).enclose(parse_format("e4m3"))

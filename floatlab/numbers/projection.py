@@ -1,10 +1,10 @@
 """Rounds an exact number into a format with the kernel of `rounding.py`, and records all intermediate values.
 
 P3109 calls this *projection*: to round to the format's precision, and then to handle numbers beyond its range.
-The module computes with magnitudes (codes without signs), because neighbouring values have consecutive magnitudes. In a
-format with zero and subnormals, the truncated number kept·2^quantum has the magnitude (quantum − qmin)·2^t + kept, and
-rounding away from zero adds 1. A carry then propagates into the exponent field; a result above the largest magnitude
-overflows. Here t is `trailing_bits`, and 2^qmin is the smallest subnormal.
+The module computes with magnitudes (codes without signs), because neighbouring values have consecutive magnitudes. Let
+t be `trailing_bits`, and 2^qmin the smallest subnormal. In a format with zero and subnormals, the truncated number
+kept·2^quantum has the code (quantum − qmin)·2^t + kept, without the sign. Rounding away from zero adds 1 to this code.
+A carry then propagates into the exponent field; a result above the largest magnitude overflows.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Rounded(Record):
     """The result of one rounding, with all intermediate values.
 
     `kept`·2^`quantum` is the truncated absolute value, before the increment. The discarded fraction of the last place
-    is `rest2`/(2·`unit`). If `sticky_below` is true, the fraction is larger than this quotient by less than 1/`unit`. A
-    nonzero number that lies over GUARD_DIGITS digits below the last place is recorded as a single 1 at that distance.
+    is `rest2`/(2·`unit`). If `sticky_below` is true, the fraction is above this quotient q, and below q + 1/`unit`. A
+    nonzero absolute value below 2^(`quantum` − GUARD_DIGITS − 1) is recorded as 2^(`quantum` − GUARD_DIGITS).
 
     In a format given by a table, `between` has the entries around the number. There, `kept`, `rest2` and `unit` are the
     fields `rank`, `rest2` and `unit` of the number's place in the table (`formats.table_format.Place`).
@@ -156,9 +156,9 @@ def direction_in(format: Format, context: Context) -> Direction:
 def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bool = False, index: int = 0) -> Rounded:
     """Round an exact number into a format in the context's direction; determine the code and the flags.
 
-    If `sticky`, the true absolute value is larger than |x|, by less than one unit of x's last digit. Then this digit
-    must be below the last place of the result; if |x| is in the binade below 2^emin, x.c must have more bits than the
-    precision. Else raises UnsupportedError (not for table formats). `index` selects the draw of stochastic rounding.
+    If `sticky`, the true absolute value is larger than |x|, by less than one unit of x's last digit. This digit must be
+    below the last place of the result. In the binade below 2^emin, x.c must have more bits than the precision, to test
+    tininess. Else raises UnsupportedError (not for table formats). `index` selects the draw of stochastic rounding.
 
     >>> from floatlab import parse_format
     >>> r = round_exact(Exact(False, 4099, -12), parse_format("fp16"))
@@ -376,7 +376,7 @@ def _sized(payload: int) -> str:
 def nan_code(
     format: Format, context: Context, negative: bool, payload: int = 0, signaling: bool = False
 ) -> tuple[int, Flags]:
-    """Return the code of a NaN with this payload, and the flags; without NaNs in the format, the code of `absent_code`.
+    """Return the code of a NaN with this payload, and the flags; if the format has no NaNs, use `absent_code`.
 
     Raises UnsupportedError if the format cannot represent the payload or signaling NaNs.
     """

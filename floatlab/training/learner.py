@@ -144,13 +144,13 @@ class LearningComparison(Record):
     """The final losses of one configuration compared with a reference, over seeds.
 
     `finals` has one loss per seed. `ratio` is the geometric mean, over the seeds, of the final loss divided by the
-    reference's loss for the same seed. `spread` is the standard deviation of that mean, as a factor (1.05 means 5 %);
-    for a single seed, it is 1. If a run of the configuration or of the reference diverged, `ratio` is NaN, and so is
-    `spread` for several seeds. `diverged` is the number of runs of the configuration that diverged.
+    reference's loss for the same seed. `spread` is e^s, where s is the standard error of the mean logarithm (1.05 means
+    about 5 %); for a single seed, it is 1. If a run of the configuration or of the reference diverged, `ratio` is NaN,
+    and so is `spread` for several seeds. `diverged` is the number of runs of the configuration that diverged.
 
     `worse` is true if a run of the configuration diverged, or if its loss is clearly larger than the reference's. The
     loss is clearly larger if `ratio` is above 1.02 and one of two conditions holds: `ratio` exceeds the square of
-    `spread` (two standard deviations), or the loss is more than 2 % larger for every seed.
+    `spread` (two standard errors), or the loss is more than 2 % larger for every seed.
     """
 
     label: str

@@ -3,8 +3,8 @@
 Both libraries test |actual − expected| ≤ atol + rtol·|expected|, but in different arithmetic, which matters near the
 limit. NumPy computes in the arrays' dtype. PyTorch computes 16-bit floats in binary32, and rounds every result to the
 16-bit format. This module follows each library's arithmetic. Equal numbers always pass. A pair of an infinity and a
-different number fails. But in NumPy's test, a pair with an infinite actual and a finite expected number passes if the
-allowed difference overflows to infinity. A NaN passes only with another NaN, and only if `equal_nan` is true.
+different number fails. NumPy's test has one exception: an infinity in `actual` passes against a finite expected number
+if the allowed difference overflows to infinity. A NaN passes only with another NaN, and only if `equal_nan` is true.
 """
 
 from __future__ import annotations
@@ -37,7 +37,11 @@ class Allclose:
     name = "numpy.allclose"
 
     def __init__(self, actual: ArraySource, expected: ArraySource) -> None:
-        """Choose the dtype in which NumPy reads `expected`: its own, float64 for integers, else that of `decode`."""
+        """Choose the dtype in which NumPy reads `expected`.
+
+        It is float64 for integers, and the array's own dtype for NumPy's floats. Other formats are read as `decode`
+        converts them: into float32 or float64.
+        """
         kind = expected.dtype
         if kind is None:
             kind = np.dtype(np.float32 if holds(SINGLE, expected.format) else np.float64)  # as `decode` does

@@ -81,7 +81,7 @@ def _word_for(source: Format, format: Format) -> Format | None:
 
 
 def is_compiled(lane: str | None) -> bool:
-    """Return whether a result of `parse_lane` means the compiled lane, as None does if this lane was built."""
+    """Return whether `lane`, a result of `parse_lane`, selects the compiled lane; None selects it if it was built."""
     return lane == "compiled" or (lane is None and compiled.is_built())
 
 

@@ -27,7 +27,10 @@ _INEXACT, _UNDERFLOW = Flags.INEXACT.value, (Flags.UNDERFLOW | Flags.INEXACT).va
 
 
 def _add_flags(rule: RoundingRule, words: Array, codes: Array, flags: Array) -> None:
-    """Add the flags that differ between words of the same segment: inexact, underflow, invalid (signaling NaNs)."""
+    """Add the flags that the code does not determine: inexact, underflow, invalid (signaling NaNs).
+
+    Words that are rounded to the same code can have different flags.
+    """
     format, word = rule.format, rule.source
     assert given_by_table(format)
     sign = words.dtype.type((1 << word.width - 1) - 1)

@@ -46,8 +46,8 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
     """Return the first line of the diagnosis if the results differ by rounding.
 
     The line names the causes. If none of them is a choice of precision or algorithm, the line also gives `share`,
-    unless it exceeds 100 %. `share` is the largest difference of an element, relative to the sum of the rounding error
-    bounds of both results.
+    unless it exceeds 100 %. For each element, the difference is divided by the sum of the rounding error bounds of both
+    results; `share` is the largest quotient.
 
     >>> order = DiagnosedCause("order", "order", "both", 1.0, (), ())
     >>> rounding_line((order,), 0.031)
@@ -81,9 +81,9 @@ def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
 
 
 def lone_line(cause: DiagnosedCause) -> str:
-    """Return the first line of the diagnosis if another order of addition is unlikely to cause the few differences.
+    """Return the first line of the diagnosis if only a few elements differ.
 
-    The differences are small enough for rounding.
+    The differences are small enough for rounding, but another order of addition would probably change more elements.
     """
     verb = "differs" if len(cause.where) == 1 else "differ"
     said = f"{_elements(cause)} alone {verb}, and rounding can explain a difference of this size"

@@ -169,12 +169,13 @@ def adders_along(
 ) -> Iterator[CandidateAdder]:
     """Yield candidate adders for the order that was inferred for a library; simple adders come first.
 
-    The adders of `list_adders` come first. The next adders use FMA, but round both products of a node that adds two
-    products. If the last node has two operands, pairs of different adders follow, one adder for each operand: a library
-    may use another format for the terms that remain after its main loop. If `fused` is given, it is called next, to
-    probe which products the library fuses. The last adders are one that fuses only these products, and pairs of this
-    adder with each of the others. `fused` is not called for sums without products, for n above 2^12, or if a node has
-    more than two operands.
+    The adders of `list_adders` come first. The next adders use FMA, except in nodes that add two products: there, both
+    products are rounded first. If the last node has two operands, pairs of different adders follow. One adder of a pair
+    computes the first operand, and the other computes the second: a library may use another format for the terms that
+    remain after its main loop. If `fused` is given, it is called next, to probe which products the library fuses. Then
+    comes an adder that fuses only these products. If the last node has two operands, the pairs of this adder with each
+    of the others follow. `fused` is not called for sums without products, for n above 2^12, or if a node has more than
+    two operands.
     """
     nodes = schedule.plan(n).nodes
     adders: list[Adder | PartlyFused] = [*list_adders(factors, into, context=context)]

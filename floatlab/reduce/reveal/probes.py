@@ -1,7 +1,7 @@
 """Send probes to a target, and read the results at elements whose terms are added along the same tree.
 
-A probe is one vector of terms. One call of a sum or dot product answers one probe. A matrix product answers one probe
-in each row (or in each column) that has such an element.
+A probe is one vector of terms. One call of a sum or dot product answers one probe. A call of a matrix product answers
+several probes: one for each row (or column) that has an element with this tree.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class ProbeReader:
     def meetings(self, first: Array, second: Array) -> Array:
         """Return the size of the subtree in which the terms `first[k]` and `second[k]` meet, for each k.
 
-        Raises NotASum if the result of a probe is not a possible number of remaining ones (units).
+        Raises NotASum if the result of a probe is not a whole number of units from 0 to the number of terms.
         """
         self.probes += len(first)
         outside: Array | int = 0
@@ -150,8 +150,8 @@ class ProbeReader:
 
         Each node of the plan must add two numbers. A probe has two inexact products, x·y and −x·y; all other products
         are 0. If both products are rounded, the result is 0. If FMA adds one product exactly, the result is the
-        rounding error of the other product. The rounded products are powers of two, which narrower partial sums can
-        hold.
+        rounding error of the other product. The rounded products are powers of two. So partial sums with fewer bits
+        hold them exactly, too.
         """
         n, first = plan.terms, plan.first_terms
         nodes = [node for node in plan.nodes if min(node) < n]
@@ -170,9 +170,9 @@ class ProbeReader:
     def kept(self, plan: Plan, into: Format) -> tuple[tuple[int, ...], int]:
         """Return the nodes whose sums have fewer significand bits than other sums, and the number of these bits.
 
-        Each node must add two numbers. If all sums have the same number of bits, all nodes are returned, unless this
-        number is 25 or more: then no node is returned. The root is returned only if its sum has fewer bits than the
-        format of the results. If no node is returned, the number of bits is 0.
+        Each node must add two numbers. If all sums have the same number of bits, all nodes are returned if this number
+        is below 25, and otherwise no node. The root is returned only if its sum has fewer bits than the format of the
+        results. If no node is returned, the number of bits is 0.
         """
         ids = range(plan.terms, plan.root + 1)
         found: tuple[int, ...] = ()

@@ -149,9 +149,9 @@ def reveal(
 def prober_of(target: Target, n: int, dtype: str, mode: DefaultMode | None = None) -> Prober:
     """Return a prober for the order in which a target adds n terms; raises what `reveal` raises.
 
-    If `mode` is given, the target computes in the caller's floating-point mode: the mode that was set before `mode` was
-    entered. The caller's mode may flush subnormal numbers. Raises UnsupportedError if the caller's mode does not round
-    to nearest.
+    `mode` is a `DefaultMode` that the caller has entered. If it is given, the target computes in the floating-point
+    mode that was set before. This earlier mode may flush subnormal numbers. Raises UnsupportedError if it does not
+    round to nearest.
     """
     return Prober(SizedTarget(target, n, dtype, mode=check_mode(target, mode)))
 
@@ -222,9 +222,9 @@ def examine(
 class _Trials:
     """Random sums, and the results of a target for them.
 
-    In a product, row r of trial t computes sum t + r, modulo the number of trials. Over all trials, a row therefore
-    computes every sum once. `real` holds the first element of each product, and `whole` all elements. For a sum or dot
-    product, both hold the results of all trials.
+    The random sums are numbered. In the product of trial t, row r computes the sum with the number (t + r) mod
+    `trials`. Over all trials, a row therefore computes every sum once. `real` holds the first element of each product,
+    and `whole` all elements. For a sum or dot product, both hold the results of all trials.
     """
 
     def __init__(self, prober: Prober, seed: int, trials: int) -> None:

@@ -206,7 +206,10 @@ class ScaledCore(Record):
 
 
 class _Side:
-    """One factor and its scales, converted to binary64 values and exponents. A row has the numbers of one sum."""
+    """One factor and its scales, converted to binary64 values and exponents.
+
+    Each row has the factors of one sum, so the caller passes y transposed.
+    """
 
     def __init__(self, factor: Source, scales: Source, size: int) -> None:
         self.values, self.exponents = _numbers(factor)

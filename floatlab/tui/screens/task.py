@@ -191,7 +191,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         complaint.styles.margin = (0, 0, rows if complaint.has_class("-over") else 0, 0)
 
     def show_frame(self) -> None:
-        """Update the further topics, the key bar, and the address in a browser."""
+        """Update the topic panes beside and below the current view, the key bar, and the address in a browser."""
         super().show_frame()
         self.draw_beside()
         self.refresh_bindings()

@@ -1,4 +1,4 @@
-"""The result that an operation would have if the typed numbers were not rounded to a format first."""
+"""The exact result of an operation on the numbers as the user typed them, before they are rounded to a format."""
 
 from __future__ import annotations
 

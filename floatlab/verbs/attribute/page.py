@@ -120,10 +120,11 @@ def _compared(found: Attribution) -> str:
 def _best(explanations: tuple[Explanation, ...], edge: TileEdge | None) -> list[Line]:
     """Return one or two lines that describe the best candidates for a result.
 
-    If `edge` is given, the only line describes this tile edge: some rows or columns for which one candidate gives the
-    elements, while another candidate gives all other elements. If some candidates give all elements of the result, the
+    If `edge` is given, the only line describes this tile edge: one candidate gives the elements of some rows or
+    columns, and another candidate gives all other elements. If some candidates give all elements of the result, the
     first line names one of them, and the second line names the best candidate that gives only some elements. Otherwise,
-    the only line names the best candidate; or it says that no candidate gives the share `_CHANCE` of the elements.
+    the only line names the best candidate. If this candidate gives less than the share `_CHANCE` (a quarter) of the
+    elements, the line does not name it, but says how few elements it gives.
     """
     fitting = [each for each in explanations if each.fits]
     others = [each for each in explanations if not each.fits and each.matching]

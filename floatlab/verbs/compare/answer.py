@@ -85,9 +85,9 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
     """Answer a question: the differences of two arrays or checkpoints, and their causes if the inputs are given.
 
     If the question names a format, differences are counted in ulps of this format, and typed numbers are read into it.
-    If it names none, typed numbers are read into the format of the other array. If both arrays are typed, the numbers
-    are read into the format of the first input or, without inputs, into binary64. If the inputs are typed, too, this
-    format is binary32. Raises FloatlabError.
+    If it names none, typed numbers are read into the format of the other array. If both arrays are typed, they are read
+    into the format of the first input; this format is binary32 if the inputs are typed, too. Without inputs, both
+    arrays are read into binary64. Raises FloatlabError.
     """
     words, format, options = question.values, next(iter(question.formats), None), dict(question.options)
     inputs, dtype, shape = (options.pop(name, None) for name in ("inputs", "dtype", "shape"))

@@ -104,7 +104,7 @@ def _how(part: OutlinePart) -> str:
 
 
 def _ranges(terms: Sequence[int]) -> list[tuple[int, int]]:
-    """Return ascending numbers of terms as ranges, both ends included."""
+    """Return the indices of terms, which are in ascending order, as ranges (first, last)."""
     found: list[tuple[int, int]] = []
     for each in terms:
         if found and found[-1][1] == each - 1:

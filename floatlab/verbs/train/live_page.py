@@ -1,8 +1,9 @@
 """The chart and the table of a training session in progress, and its values at any step.
 
-A *line* is all weights with one remedy, or the networks (one per seed) in one configuration. Each line has a row in the
-table, and a curve in the chart, which is drawn with a letter. When the remedy of the line changes, the letter changes
-its case. Even before the first step, the axis of the chart extends to the last step (the goal).
+A *line* stands for all weights that are trained with one remedy, or for the networks (one per seed) in one
+configuration. Each line has a row in the table, and a curve in the chart, which is drawn with a letter. When the remedy
+of the line changes, the letter changes its case. Even before the first step, the axis of the chart extends to the last
+step (the goal).
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ def fate_of_bias(
 def lines_of_bias(problem: ProductProblem, view: View, proved: float = PROVED) -> tuple[str, Array] | None:
     """Return what was done with the given bias in some whole rows or columns, and the mask of their elements.
 
-    Return None if no such mistake explains all wrong elements. Also return None if the elements in these rows or
-    columns, or all other elements, give less than `proved` bits of evidence.
+    Return None if no such mistake explains all wrong elements. At least `proved` bits of evidence are required from the
+    elements in these rows or columns, and as many from all other elements; otherwise, return None, too.
     """
     given = problem.given_bias
     if given is None or not view.fit().wrong.any():

@@ -63,8 +63,8 @@ def rival_of(
 
     The first text names the fault, such as "wrong elements". The second text names the computation. Return None if no
     computation casts doubt on the fault, or if `found` claims no fault. `view` allows for the rounding errors of the
-    usual accumulator. `is_alone` says whether only the wrong elements differ from the other result. `odds` is the
-    result of `rearranged_odds`.
+    usual accumulator. Two results of the product are compared; `is_alone` says whether they differ only in the wrong
+    elements. `odds` is the result of `rearranged_odds`.
     """
     names = {each.name for each in found.causes}
     if found.status != "bug" or "nan" in names:
@@ -222,11 +222,10 @@ def _count_right(view: View, wrong: Array) -> int:
 def may_be_rounded_numbers(view: View, wrong: Array) -> bool:
     """Return whether inputs that were rounded to few bits may explain the wrong elements.
 
-    Each wrong element must be a sum with about one nonzero term.
-
-    An example is an input whose rows have a single 1, which selects rows of the other input. Right elements are
-    evidence against such inputs only if there are at least four, and some of their products have many bits. Products of
-    few bits are right even with rounded inputs.
+    Each wrong element must be a sum with about one nonzero term. An example is an input whose rows have a single 1,
+    which selects rows of the other input. Right elements are evidence against such inputs only if there are at least
+    four, and if at least a tenth of their exact values have more than 4 bits. Values of few bits are right even with
+    rounded inputs.
     """
     totals = view.totals
     right = view.right(wrong) & (totals.product != 0)
@@ -241,9 +240,9 @@ def may_be_rounded_numbers(view: View, wrong: Array) -> bool:
 def keep_single_numbers(problem: ProductProblem, view: View, wrong: Array) -> bool:
     """Return whether quantised inputs with one scale per row or column may be the cause of the wrong elements.
 
-    Such a quantisation keeps a row of x (or a column of y) exactly if its nonzero numbers have one magnitude. So the
-    rows of the result without wrong elements must all come from such rows, and most elements of the others must be
-    wrong. The errors must be as small as those of quantised inputs.
+    Such a quantisation does not change a row of x (or a column of y) whose nonzero numbers all have the same magnitude.
+    So the rows of the result without wrong elements must all come from such rows, and most elements of the others must
+    be wrong. The errors must be as small as those of quantised inputs.
     """
     with np.errstate(all="ignore"):
         far = np.abs(view.totals.error(view.values)) > _QUANTIZED * np.sqrt(view.totals.squares)
@@ -298,8 +297,8 @@ def may_be_other_inputs(view: View, model: Model, product: Array, wrong: Array) 
 
     An example is quantisation with another scale. The errors against the product of the model must then be at most a
     few times as large as the typical change that the model causes. If the model rounds to one format, and whole rows or
-    whole columns are wrong, the errors may also be as large as those of numbers that are rounded in the opposite
-    direction.
+    whole columns are wrong, an error may also be as large as 2^(1−p)·Σ|x·y|, where p is the precision of this format.
+    Inputs rounded to the other neighbour cause such errors.
     """
     totals = view.totals
     with np.errstate(all="ignore"):

@@ -1,9 +1,9 @@
 """Decide whether a result has the errors of a rearranged product.
 
-A rearranged product adds other numbers than the terms x·y of an element. Examples are FFTs, Winograd's convolutions,
-prefix sums, and products in which the means of the inputs are multiplied and added separately. The errors are then
-proportional to norms of whole rows, columns or matrices. Therefore, the errors of small elements are larger than any
-order of addition causes, and these elements look wrong.
+A rearranged product does not compute an element by adding the element's terms x·y, but by adding other numbers.
+Examples are FFTs, Winograd's convolutions, prefix sums, and products in which the means of the inputs are multiplied
+and added separately. The errors are then proportional to norms of whole rows, columns or matrices. Therefore, the
+errors of small elements are larger than any order of addition causes, and these elements look wrong.
 
 Two explanations of all errors are compared by their likelihoods: conventional sums with some wrong elements, and a
 rearranged product without wrong elements.
@@ -212,8 +212,9 @@ def shapes_of(x: Array, y: Array) -> Iterator[Array]:
     element's row or the row with the largest norm. The column is chosen likewise. The first array uses both largest
     norms. The last array uses the norms of the element's row and column.
 
-    The four other arrays are √Σ(a·b)², for inputs that are divided by a scale and rounded. Here a is a number of x or
-    its root mean square over all rows, and b is a number of y or its root mean square over all columns.
+    The four other arrays are √(Σ a²·b²). Errors have these sizes if the inputs were divided by a scale and rounded.
+    Here a is a number of x or its root mean square over all rows, and b is a number of y or its root mean square over
+    all columns.
     """
     rows, columns = (np.sqrt((side * side).sum(axis=axis, keepdims=True)) for side, axis in ((x, 1), (y, 0)))
     shape = len(x), y.shape[1]

@@ -75,8 +75,8 @@ def models_with_fault(
 def _may_be_moved(values: Array, product: Array, places: Array) -> bool:
     """Return whether the rows at `places` of a result may be moved rows of the product.
 
-    This is the case if most of these rows are similar to some row of the product, and many of them are most similar to
-    the product's row at another position.
+    For each of these rows, the nearest row of the product is found. At least half of the rows must be similar to their
+    nearest row. For more than 20 % of the rows, the nearest row must be at another position.
     """
     with np.errstate(all="ignore"):
         sizes = (values * values).sum(axis=1)[:, None] + (product * product).sum(axis=1)

@@ -79,7 +79,10 @@ def _around(wrong: Array | None) -> tuple[Place, ...]:
 
 
 def _part(problem: ProductProblem, side: Side, place: Place, explain: Explain) -> Causes:
-    """Return the causes of the errors in one rectangle, or () if they are not choices of precision for all elements."""
+    """Return the causes of the errors in one rectangle.
+
+    Return () if a cause is not a choice of precision (`_PRECISIONS`), or does not hold for the whole rectangle.
+    """
     rows, columns = (slice(*span) for span in place if isinstance(span, tuple))
     codes = side.source.codes[rows, columns]
     if np.unique(side.values[rows, columns]).size < _LEAST:

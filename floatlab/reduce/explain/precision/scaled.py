@@ -80,7 +80,10 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
 
 
 def is_factor_alone(view: View, fault: Fault) -> bool:
-    """Return whether a fault is a factor that explains the result as well without the model with which it was found."""
+    """Return whether a fault is a factor that also explains the result without a model of the inputs.
+
+    The fault was found together with a model. Without the model, the errors must be about as small as with it.
+    """
     if fault.name != "scale":
         return False
     error, room, sigma = view.errors(None, float(dict(fault.evidence)["factor"]))

@@ -104,9 +104,9 @@ class UnexplainedSearch(ModelSearch):
     def _doubtful_faults(self, view: View, fit: Fit) -> SideExplanation | None:
         """Explain the result by a fault of all elements.
 
-        In earlier searches, every bias or factor that sums rounded in one direction could cause counts as ambiguous.
-        Here, only some of them do. If another explanation fits equally well, the status is "unknown". Return None if no
-        such fault fits.
+        Sums that are rounded in one direction can look like a bias or a factor. Earlier searches treat every such bias
+        or factor as ambiguous. This search treats only some of them as ambiguous. If another explanation fits equally
+        well, the status is "unknown". Return None if no such fault fits.
         """
         self.faults.doubts_all, self.faults.doubt = False, ""
         found = self._with_all_wrong()
@@ -200,8 +200,8 @@ class UnexplainedSearch(ModelSearch):
     def _placed(self, view: View, wrong: Array) -> Fault:
         """Return the fault that lists the wrong elements, or the rectangles that they form.
 
-        If most elements are wrong, and do not lie in rectangles that cover at most 75 % of the result, the fault is
-        `not-the-product`.
+        If more than half of the elements (and more than 16) would be listed, rectangles are named instead if they cover
+        at most 75 % of the result. If there are no such rectangles, the fault is `not-the-product`.
         """
         fault, count = placed(view, wrong), int(wrong.sum())
         if fault.name == "elements" and count > max(_LISTED, _MOST_WRONG * view.usable.sum()):

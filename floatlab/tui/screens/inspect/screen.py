@@ -373,7 +373,7 @@ class InspectScreen(TaskScreen, inherit_bindings=False):
         self.rows[self._active_row].focus()
 
     def printed(self) -> Question:
-        """Return the question of the current view; its command prints this view. In Details, it is `self.question`."""
+        """Return the question whose command prints the current view. In Details, it is `self.question`."""
         return self.question if self.view == "details" else self.view_question()
 
     def copies(self) -> Copies:
