@@ -114,3 +114,11 @@ def test_weights_of_few_magnitudes_are_rounded_alike():
     found = diagnose(x, y, x @ y, x @ static_int8(y, 0.91))
     assert found.status == "unknown", found.first
     assert diagnose(x, y, x @ y, x @ y * np.float32(1.25)).names == ("scale",)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_clipped_weights_of_selected_rows_are_no_wrong_elements(seed):
+    rng = np.random.default_rng(seed)
+    x, y = np.array([[1, 0], [1, 0]], np.float32), normal(rng, 2, 54)
+    found = diagnose(x, y, x @ y, x @ static_int8(y, float(np.quantile(np.abs(y), 0.97))))
+    assert found.status in ("rounding", "unknown"), found.first

@@ -10,6 +10,7 @@ import numpy as np
 from floatlab.arrays.conversion import quantize
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
+from floatlab.reduce.explain.faults.outliers import are_saturated
 from floatlab.reduce.explain.faults.rearranged import POSSIBLE, REARRANGED
 from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.noise import half_ulp, noise_of
@@ -93,14 +94,14 @@ def rival_of(
     product = None if found.model is PLAIN else problem.whole(found.model)
     is_local = names & _LOCAL and names <= _LOCAL | _PRECISION
     twice = any(("rounding", "twice") in each.evidence for each in found.causes)
-    if is_local and found.wrong is not None:
-        is_scattered = found.wrong.sum() > _SCATTERED and find_places(found.wrong) is None
-        if has_output_scale(found) and (is_scattered or _count_right(view, found.wrong) < _SCALED):
+    if is_local and (off := found.wrong) is not None:
+        is_weak = are_saturated(view, off) or (off.sum() > _SCATTERED and find_places(off) is None)
+        if has_output_scale(found) and (is_weak or _count_right(view, off) < _SCALED):
             return "wrong elements", "inputs that were rounded to few digits"
-        if may_be_rounded_again(view, product, found.wrong, twice):
-            format = found.side.rounded_to.name
-            return "wrong elements", f"results or partial sums that were rounded to {format} {IN_ANOTHER_WAY}"
-        if product is not None and not is_alone and may_be_other_inputs(view, found.model, product, found.wrong):
+        if may_be_rounded_again(view, product, off, twice):
+            name = found.side.rounded_to.name
+            return "wrong elements", f"results or partial sums that were rounded to {name} {IN_ANOTHER_WAY}"
+        if product is not None and not is_alone and may_be_other_inputs(view, found.model, product, off):
             return "wrong elements", "inputs that were rounded in another way"
     if names & {"bias", "not-the-product"} and may_be_fixed_point(view, product, found.side.format):
         return "a bias" if "bias" in names else "another product", "fixed-point numbers that were truncated"

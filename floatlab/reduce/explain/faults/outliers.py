@@ -14,7 +14,7 @@ from floatlab.formats import Format
 from floatlab.reduce.explain.faults.orders import largest_errors, order_errors
 from floatlab.reduce.explain.grid import own_accumulator
 from floatlab.reduce.explain.noise import half_ulp
-from floatlab.reduce.explain.problem import ProductProblem, Side
+from floatlab.reduce.explain.problem import ProductProblem, Side, View
 from floatlab.reduce.explain.residuals import find_places, mask_of, share_of
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 from floatlab.reduce.results.product_error import spread_indices
@@ -180,6 +180,23 @@ def are_rough(problem: ProductProblem, side: Side) -> float:
     ]
     least = 1 + _ROUGH / rows.size**0.5
     return min(times) if min(times) > least else 0.0
+
+
+def are_saturated(view: View, wrong: Array) -> bool:
+    """Return whether all wrong numbers look clipped.
+
+    They then have the largest magnitude of the result, and the sign of the exact numbers, which are larger.
+
+    >>> from floatlab.formats import parse_format
+    >>> from floatlab.reduce.explain.noise import multiply_exactly, noise_of
+    >>> x, y, single = np.eye(2), np.array([[3.0, -2.5], [1.0, 0.5]]), parse_format("fp32")
+    >>> view = View(multiply_exactly(x, y, False), y.clip(-2, 2), np.ones((2, 2), bool), noise_of(single), single)
+    >>> are_saturated(view, np.abs(y) > 2), are_saturated(view, np.abs(y) > 0.5)
+    (True, False)
+    """
+    values, exact = view.values[wrong], view.totals.product[wrong]
+    largest = np.abs(view.values[view.usable]).max(initial=0.0)
+    return bool(((np.abs(values) == largest) & (np.sign(values) * exact > largest)).all())
 
 
 def are_lone(differing: Array) -> bool:
