@@ -70,8 +70,8 @@ def rival_of(
     names = {each.name for each in found.causes}
     if found.status != "bug" or "nan" in names:
         return None
+    wrong = view.fit().wrong
     if names <= _LOCAL:
-        wrong = view.fit().wrong
         least = 2.0**found.side.format.emin
         if may_be_flushed(view, wrong, least, problem.x, problem.y) and not is_no_flushing(problem, view, wrong, least):
             return "wrong elements", "subnormal numbers that were flushed to zero"
@@ -84,9 +84,9 @@ def rival_of(
         if keep_single_numbers(problem, view, wrong):
             return "wrong elements", "inputs that were quantised with one scale per row or column"
     is_cast = names & _LOCAL and names <= _LOCAL | {"output-rounded"}
-    if is_cast and (bits := fewer_bits(view, view.fit().wrong, found.side)):
+    if is_cast and (bits := fewer_bits(view, wrong, found.side)):
         return "wrong elements", f"sums or results of {bits} bits"
-    if is_cast and may_be_rounded_numbers(view, view.fit().wrong):
+    if is_cast and may_be_rounded_numbers(view, wrong):
         return "wrong elements", "inputs that were rounded to few digits"
     is_cast = is_cast and found.side.rounded_to != found.side.format
     if is_cast and found.wrong is not None and are_multiples(view, found.wrong):

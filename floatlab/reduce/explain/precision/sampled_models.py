@@ -92,10 +92,10 @@ def far_replay(
     """
     own, into = own_accumulator(side.rounded_to), side.rounded_to
     error, size = np.abs(view.totals.error(view.values))[view.usable], view.totals.size[view.usable]
-    wrong = view.fit().wrong
-    if middle(view.fit().z) * view.noise.u > _FAR or is_noise(problem, view, side):
+    fit = view.fit()
+    if middle(fit.z) * view.noise.u > _FAR or is_noise(problem, view, side):
         return None
-    if evidence_bits(view, wrong, side.coarsest) < BITS_OF_SUMS:
+    if evidence_bits(view, fit.wrong, side.coarsest) < BITS_OF_SUMS:
         return None
     plain = next(each for each in options if each.model is PLAIN)
     rounded = [each for each in options if each.model.name == "inputs-rounded" and each.wrong <= plain.wrong]

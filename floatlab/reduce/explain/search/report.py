@@ -43,7 +43,7 @@ class SideReport:
         self.faults = FaultFinder(problem, side, tick)
         self.stray = find_stray(problem, side)
         self.parts: dict[Place, tuple[DiagnosedCause, ...]] = {}  # the causes of rectangles, see `_one_part`
-        self.doubt: tuple[str, str] | None = None  # two equally good explanations: (a factor or bias, a model)
+        self.doubt: tuple[str, str] | None = None  # two equally good explanations: (a fault, a correct computation)
         self.before: tuple[DiagnosedCause, ...] = ()
         if self.stray.any():
             self.before = (self._cause(stray_fault(side, self.stray), "result"),)
