@@ -151,6 +151,7 @@ def test_blind_cases_that_were_missed(kind, seed, names):
         ("dynamic", 1700034),  # ten numbers fit int8 with one scale per row by chance
         ("small_blocks", 1700030),  # three numbers
         ("stored_with_scale", 1400017),  # only two numbers are not 0
+        ("stored_with_scale", 10000022),  # only the largest number of each row is not 0
         ("single", 1300126),  # all numbers but one are 0
         ("two_formats", 1300033),  # two rows of bfloat16 numbers are below the normal numbers of binary16
     ],

@@ -123,9 +123,9 @@ def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
     few elements, return an empty tuple. Results of quantised inputs and of partial sums in bfloat16 are correlated with
     the product even if their errors are as large as the product. The correlation is first computed with every element
     divided by √Σ(x·y)². It is clearest in rows and columns of large numbers, so it is then computed without this
-    division, too, which gives them more weight. Quantisation with one scale may turn almost all inputs into zeros. If
-    at most half of the numbers of the result are not zero, and these are correlated with the product, this may have
-    happened: return an empty tuple, too.
+    division, too, which gives them more weight. Quantisation may turn almost all numbers into zeros. If at most half
+    of the numbers of the result are not zero, and these are related to the product, this may have happened: return an
+    empty tuple, too.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     values, exact = side.values[index], sample.product
@@ -151,12 +151,21 @@ def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
 
 
 def _keeps_large_numbers(values: Array, exact: Array, size: Array) -> bool:
-    """Return whether most numbers are zero, and the other numbers are correlated with the product.
+    """Return whether most numbers are zero, and the other numbers are related to the product.
 
-    Quantisation with one scale per input has this effect if rows or columns of the inputs have very different sizes.
+    Quantisation has this effect if the numbers have very different sizes. If the output was quantised, the numbers that
+    are not zero are the largest ones of the product, or of its rows or columns. If the inputs were quantised with one
+    scale each, the numbers that are not zero are correlated with the product.
     """
     kept = values != 0
-    if kept.sum() < ENOUGH or share_of(kept) > _UNRELATED:
+    if not kept.any() or share_of(kept) > _UNRELATED:
+        return False
+    if (np.abs(values - exact)[kept] <= np.abs(exact)[kept]).all():  # also true of a multiple of the smallest number
+        large, small = np.where(kept, np.abs(exact), np.inf), np.where(kept, 0.0, np.abs(exact))
+        for axis in (None, 0, 1):
+            if (small.max(axis) <= large.min(axis) * (1 + _FAR)).all():
+                return True
+    if kept.sum() < ENOUGH:
         return False
     with np.errstate(all="ignore"):
         return bool(np.corrcoef((values / size)[kept], (exact / size)[kept])[0, 1] >= _RELATED)
