@@ -120,8 +120,8 @@ def drift_of(view: View) -> Drift:
             long = different_along(np.where(weight > 0, exact, np.nan), axis) >= _LONG
             terms = (mean * mean * sums / max(spread, 1e-12))[long]
             stands.append(float((terms.sum() - terms.size) / sqrt(2 * terms.size)) if terms.size else 0.0)
-            # A bias with one free parameter for every one or two elements would explain any result.
-            left.append(spread if weight.size >= 2 * sums.size else np.inf)
+            # A bias has one free parameter for each of its sums. With one for one or two elements, it fits any result.
+            left.append(spread / (1 - sums.size / weight.size) if weight.size > 2 * sums.size else np.inf)
             means.append(mean)
         down = float((weight * exact * exact).sum())
         factor = float((weight * exact * error).sum()) / down if down > 0 else 0.0
