@@ -38,7 +38,7 @@ _TRANSPOSED = {
     "y in memory": "the product with y read in another memory order",
 }  # fmt: skip
 # Evidence that the first line omits.
-_UNSAID = ("computed as", "a wrong element shows from", "seen by", "all others", "others")
+_UNSAID = ("computed as", "an error is seen if it exceeds", "seen by", "all others", "others")
 _MOST = 4  # largest number of positions that the first line lists
 
 

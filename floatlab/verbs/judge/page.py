@@ -12,7 +12,12 @@ from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 from floatlab.reduce.results.judgements import DifferenceCause, Judgement
 
 _LISTED = 24  # at most this many places of a cause are listed
-_DETAILS = ("a wrong element shows from", "seen by", "all others", "others")  # evidence that `cause_text` leaves out
+_DETAILS = (
+    "an error is seen if it exceeds",
+    "seen by",
+    "all others",
+    "others",
+)  # evidence that `cause_text` leaves out
 _CAUSES = {
     DifferenceCause.ORDER: "another order of addition, or fused multiply-adds",
     DifferenceCause.SINGLE: "inputs and sums in fp32",

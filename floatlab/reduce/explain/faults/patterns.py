@@ -82,7 +82,7 @@ def least_shown(views: Sequence[View]) -> Evidence:
         limits = [(view.noise.limit(view.totals) + view.half) / np.abs(view.totals.product) for view in views]
         limit = np.maximum.reduce(limits)
     some = limit[np.isfinite(limit)]
-    return (("a wrong element shows from", f"{float(np.median(some)):.2g} of its value on"),) if some.size else ()
+    return (("an error is seen if it exceeds", f"{float(np.median(some)):.2g} of the element"),) if some.size else ()
 
 
 class Drift(Record):
