@@ -56,9 +56,9 @@ def dtype_of_results(x: object, source: Source) -> DType:
 
 
 class Job:
-    """The checked arguments of a call. `steps` computes the scales (a `BlockScales` of `arrays.scales`).
+    """The checked arguments of a call: the format, the scale rule, the context, and the array as float32 or float64.
 
-    The arguments are the format, the scale rule, the context, and the array as float32 or float64.
+    `steps` is a `BlockScales` (of `arrays.scales`), which computes the scales.
     """
 
     def __init__(

@@ -190,10 +190,10 @@ def _sum(column: tuple[float, ...]) -> float:
 
 
 def _least_bad(largest: float, own_scales: bool) -> int:
-    """Return the first index at which `_bad_blocks` counts bad blocks.
+    """Return the first index in the result of `_bad_blocks` at which the counted blocks are bad.
 
-    At smaller indices, the largest error of a block is too small, compared with the largest number of the tensor
-    (`largest`).
+    The index of a block depends on its largest error (see `_exponent`). At smaller indices, this error is below limit 2
+    (see the comment at `_BESIDE`), which depends on the largest number of the tensor (`largest`).
     """
     limit = _exponent(largest) - _ANYWHERE
     if own_scales:
@@ -202,7 +202,10 @@ def _least_bad(largest: float, own_scales: bool) -> int:
 
 
 def _exponent(x: float) -> int:
-    """Return the binary exponent of x plus 2048: where `_bad_blocks` counts the blocks whose largest error is x."""
+    """Return the index at which `_bad_blocks` counts the blocks whose largest error is x.
+
+    The index is e + 2048, where 2^(e − 1) ≤ x < 2^e.
+    """
     return int(np.frexp(x)[1]) + (1 << 11)
 
 

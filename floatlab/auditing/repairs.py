@@ -223,7 +223,10 @@ def _swapped(octets: Array) -> Array:
 
 
 def _swapped_in_blocks(size: int, first: int, octets: Array) -> Array:
-    """Exchange the nibbles of each byte in ggml's blocks of `size` bytes, except in the first `first` of each block."""
+    """Exchange the nibbles of each byte in ggml's blocks of `size` bytes.
+
+    The first `first` bytes of each block stay unchanged.
+    """
     blocks = octets.reshape(-1, size).copy()
     blocks[:, first:] = _swapped(blocks[:, first:])
     found: Array = blocks.reshape(octets.shape)

@@ -28,7 +28,8 @@ _KIND = "floatlab"  # the member of the first line that says what the journal is
 class Journal:
     """An open journal; close it after use.
 
-    `len()` and indices refer to the lines after the first that the file had when it was opened, not to appended lines.
+    `len()` and indices count the lines that the file had when it was opened, without its first line. Lines that are
+    appended later do not count.
     """
 
     def __init__(self, path: str, what: str, belongs: Mapping[str, object]) -> None:

@@ -156,9 +156,9 @@ def direction_in(format: Format, context: Context) -> Direction:
 def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bool = False, index: int = 0) -> Rounded:
     """Round an exact number into a format in the context's direction; determine the code and the flags.
 
-    If `sticky`, the true absolute value is larger than |x|, by less than one unit of x's last digit. This digit must be
-    below the last place of the result. In the binade below 2^emin, x.c must have more bits than the precision, to test
-    tininess. Else raises UnsupportedError (not for table formats). `index` selects the draw of stochastic rounding.
+    If `sticky`, the true magnitude exceeds |x| by less than one unit of x's last digit. Then, UnsupportedError is
+    raised if this digit is not below the result's last place, or if x.c has too few bits to test tininess (in the
+    binade below 2^emin: ≤ `precision`). Table formats allow both. `index` selects the draw of stochastic rounding.
 
     >>> from floatlab import parse_format
     >>> r = round_exact(Exact(False, 4099, -12), parse_format("fp16"))

@@ -98,8 +98,9 @@ def _format(name: str, whole: str) -> Format:
 def parse_function(name: str, exact: bool = True) -> Function:
     """Return the TestFloat function that has this name.
 
-    If `exact` is false, rounding to an integer does not raise the flag *inexact*; this is also TestFloat's default.
-    Raises FloatlabError for an unknown name; the message suggests a similar name, if there is one.
+    If `exact` is false, rounding to an integer does not raise the flag *inexact*. TestFloat does this by default; here,
+    `exact` is true by default. Raises FloatlabError for an unknown name; the message suggests a similar name, if there
+    is one.
 
     >>> f = parse_function("f16_add")
     >>> f.run((0x3C00, 0x3C00), Context())

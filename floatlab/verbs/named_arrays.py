@@ -44,7 +44,10 @@ def operands_of(
 
 @in_default_mode
 def arrays_of(words: tuple[str, ...], format: Format | None, operation: str = "sum") -> list[Piece]:
-    """Return the arrays that these arguments name; text is rounded to `format` or, if None, as `open_arrays` does."""
+    """Return the arrays that these arguments name.
+
+    Text and random numbers are rounded to `format`. If `format` is None, `open_arrays` chooses the format.
+    """
     count, arrays = _OPERANDS[operation]
     if len(words) != count:
         lists = len(words) > count and all(kind_of(word) == "list" for word in words)

@@ -169,7 +169,7 @@ def flattened(part: str | Callable[..., object], rows: Rows) -> dict[str, Any]:
 def common_members(operation: str = "") -> dict[str, Member]:
     """Return the members with which every document begins: the schema version and `operation`.
 
-    If `operation` is empty, it is the field `operation` of the record.
+    The value of the member `operation` is the argument or, if the argument is empty, the record's field `operation`.
     """
     return {"schema": constant(VERSION), "operation": constant(operation) if operation else field(TEXT, "operation")}
 

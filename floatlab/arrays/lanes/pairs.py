@@ -114,7 +114,7 @@ def to_odd(pair: Pair) -> Array:
 def narrowed(pair: Pair) -> Pair:
     """Convert a pair of binary64 to a pair of binary32.
 
-    If both the given pair and the result are rounded to odd in binary32, the two rounded numbers are equal. In the
+    Rounding the result to odd in binary32 gives the same number as rounding the given pair to odd in binary32. In the
     result (s, e), s is infinite if the number overflows, and only the sign of e is exact.
     """
     s, e = pair

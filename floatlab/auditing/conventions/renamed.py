@@ -52,8 +52,8 @@ def _scaled(
 def _last(weight: StoredTensor, scale: StoredTensor) -> str:
     """Return the last part of a scale's name.
 
-    If the name begins with the name of the codes and `_`, this is what follows them. Otherwise, it is what follows the
-    last dot.
+    If the scale's name is the name of the codes, followed by `_` and an ending, the last part is this ending: `scale`
+    in `a.weight_scale`. Otherwise, the last part is the part after the last dot.
     """
     return scale.name.removeprefix(f"{weight.name}_").rpartition(".")[2]
 

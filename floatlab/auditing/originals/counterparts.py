@@ -86,8 +86,8 @@ class Originals:
     def _views(self, name: str, length: int) -> Iterator[tuple[str, Shape, Callable[[], ArraySource]]]:
         """Yield the tensor unchanged, and then transposed.
 
-        One of these forms is left out unless its rows have `length` elements. The second is also left out if its
-        matrices are too large to transpose.
+        Each of the two forms is left out if its rows do not have `length` elements. The transposed form is also left
+        out if its matrices are too large to transpose.
 
         Each item has words for the arrangement, the shape, and a function that opens the tensor.
         """

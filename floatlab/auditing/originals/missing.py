@@ -58,10 +58,10 @@ def lost_weights(read: QuantizedCheckpoint, missing: Collection[str], originals:
 
 
 def partly_there(missing: Collection[str], originals: Mapping[str, Shape]) -> list[str]:
-    """Return the missing tensors of those layers of which other tensors are not missing.
+    """Return the missing tensors of those layers of which other tensors are present.
 
-    Only tensors of at least two axes count. A tensor is returned only if it is present in at least half of the layers
-    in which it should be.
+    Only tensors of at least two axes count. Tensors whose names differ only in numbers belong together. A missing
+    tensor is returned only if at least half of the tensors that belong together with it are present.
 
     >>> shapes = {f"h.{i}.{part}": (4, 4) for i in (0, 1) for part in ("up", "down")}
     >>> partly_there(["h.1.up"], shapes), partly_there(["h.1.up", "h.1.down"], shapes)

@@ -132,9 +132,10 @@ def _tensor_words(trial: Trial, evidence: Evidence) -> list[str]:
 
 @np.errstate(all="ignore")
 def _nearest_share(trial: Trial, evidence: Evidence) -> float:
-    """Return the share of stored codes that are the codes nearest to the original divided by the stored scales.
+    """Return the share of stored codes that are nearest to the scaled numbers of the original.
 
-    Only the first part of the tensor is examined.
+    The scaled numbers are the numbers of the original, divided by the stored scales. Only the first part of the tensor
+    is examined.
     """
     fmt, arrangement = trial.candidate.recipe.format, trial.candidate.arrangement
     if trial.reading is None or fmt.minimum or trial.form:

@@ -201,7 +201,8 @@ def recommendation(
 def _words(most: str, plan: tuple[tuple[str, str], ...]) -> str:
     """Describe a plan: first the recipe `most`, then the tensors with other recipes.
 
-    `most` is the recipe that more numbers get than any other recipe, or "" if over half of the numbers stay as stored.
+    `most` is the recipe that the plan gives to the largest number of elements, or "" if over half of the elements stay
+    as stored.
 
     >>> _words("nvfp4", (("a", "nvfp4"), ("b", "nvfp4"), ("c", "e4m3"), ("d", "")))
     'nvfp4 for all but 2 of 4 tensors; in e4m3: c; as stored: d'

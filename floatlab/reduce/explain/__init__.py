@@ -12,7 +12,8 @@ Words that the modules share:
 * line: a row or a column;
 * a format *holds* a number that it represents exactly;
 * replay: a simulated computation, whose numbers are compared with a result bit for bit;
-* model: an assumed change of the inputs or sums, such as inputs rounded to bfloat16; plain means without such a change;
+* model: an assumed change of the inputs or sums, such as inputs rounded to bfloat16;
+* a *plain* product or computation has no such change;
 * fault: an error that rounding does not cause, such as a missing term;
 * shift: a bias or a factor;
 * way: a computation that reproduces a result bit for bit;

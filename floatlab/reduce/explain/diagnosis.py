@@ -165,7 +165,7 @@ class _PairDiagnosis:
         return self.found[-1]
 
     def _with_overflow(self, found: SideExplanation, other: SideExplanation) -> SideExplanation:
-        """Return `found`, with a bug added if elements overflowed that are finite in the other result."""
+        """Return `found`, with a bug added if some elements overflowed but are finite in the other result."""
         overflow = overflow_of(self.problem, found, other)
         return found if overflow is None else found.replace(status="bug", causes=(overflow, *found.causes))
 

@@ -244,7 +244,7 @@ class CandidateGrid:
 
     @property
     def _slow_exact_sums(self) -> int:
-        """The number of slow exact sums: all for inputs beyond binary32's precision, else those that cancel to 0."""
+        """The number of slow exact sums: all if inputs are more precise than binary32, else those that cancel to 0."""
         if any(side.format.precision > _SINGLE.precision for side in self.sides):
             return self.problem.totals.product.size
         return int(((self.problem.totals.product == 0) & (self.problem.totals.size > 0)).sum())

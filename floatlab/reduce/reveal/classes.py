@@ -131,9 +131,10 @@ class Prober:
         return plan_of(self.reader.meetings, n, most, supposed, self._from_last, self.reader.batch)
 
     def _survey(self) -> None:
-        """Find the elements that are computed in the same way as the first element, and which of its terms are deeper.
+        """Find the elements that are computed in the same way as the first element.
 
-        `_from_last` records whether the last terms are deeper in the tree than the first terms.
+        Also record in `_from_last` whether the last terms of the first element are deeper in its tree than the first
+        terms.
         """
         n = self.sized.terms
         rng = np.random.default_rng(754)

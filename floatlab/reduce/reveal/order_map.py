@@ -228,7 +228,7 @@ class _Mapping:
     def _best_fit(self, ways: list[Candidate], places: Array) -> tuple[Candidate | None, Array]:
         """Return the candidate that reproduces the most elements bit for bit, and the mask of these elements.
 
-        Only candidates that are best on a sample are replayed in full. Such an element is equal in all random products.
+        An element must be equal in all random products. Only candidates that are best on a sample are replayed in full.
         """
         failed, best = np.zeros((len(self.trials.kept), *self.shape), np.bool_), np.zeros_like(places)
         tried: list[Candidate] = []

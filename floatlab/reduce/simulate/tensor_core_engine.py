@@ -39,19 +39,20 @@ class TensorCore(NodeRule):
     truncated to this number of fraction bits, although the accumulator's format has more fraction bits.
 
     If `sum_bits` is given, the node works in two stages, and `groups` (0, 1 or 2) selects a variant of these stages.
-    Without `sum_bits`, `groups` is always 0. First, the node aligns the products to their largest exponent and adds the
-    products. If `groups` is 0, zeros have the exponent −126 in this alignment. Second, the node adds the partial sum.
-    In this stage, the alignment exponent is the largest exponent among the products and the partial sum, or −126 if
-    that is larger. The sum of the products is truncated toward −∞ at `sum_bits` bits below this exponent, and the
-    partial sum at `fraction_bits` bits below this exponent. A product of magnitude 2^128 or more counts as infinite.
+    (Without `sum_bits`, `groups` is always 0.) In the first stage, the node aligns the products to their largest
+    exponent and adds the products. If `groups` is 0, zeros have the exponent −126 in this alignment. In the second
+    stage, the node adds the partial sum. The alignment exponent of this stage is the largest exponent among the
+    products and the partial sum, or −126 if that is larger. The sum of the products is truncated toward −∞ at
+    `sum_bits` bits below this exponent, and the partial sum at `fraction_bits` bits below this exponent. A product of
+    magnitude 2^128 or more counts as infinite.
 
     If `groups` is 1 or 2, the second stage keeps one bit more of the sum of the products. The total of the second stage
     is then normalised and truncated toward −∞ to `sum_bits` fraction bits.
 
-    If `groups` is 2, the first stage adds the products at even positions and the products at odd positions separately,
-    each aligned to the largest exponent of its own products. Each of these two sums is truncated toward −∞ at
-    `fraction_bits` bits below the largest exponent of all products. Then the two sums are added. Also if `groups` is 2,
-    the second stage leaves out a partial sum whose exponent is more than `fraction_bits` + 1 below the largest exponent
+    If `groups` is 2, both stages change further. The first stage adds the products at even positions and the products
+    at odd positions separately, each aligned to the largest exponent of its own products. Each of these two sums is
+    truncated toward −∞ at `fraction_bits` bits below the largest exponent of all products. Then the two sums are added.
+    The second stage leaves out a partial sum whose exponent is more than `fraction_bits` + 1 below the largest exponent
     of the products.
     """
 

@@ -1,4 +1,4 @@
-"""Times several calls repeatedly, in turns; has statistics of the times, and finds the call that is clearly fastest."""
+"""Measures the times of several calls in turns, computes statistics, and finds the call that is clearly fastest."""
 
 from __future__ import annotations
 

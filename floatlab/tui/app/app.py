@@ -208,9 +208,10 @@ class Explorer(Navigation):
             terminal.on_hangup(sys.stdin.fileno(), partial(loop.call_soon_threadsafe, leave))
 
     def on_mount(self) -> None:
-        """Show the message `complaint`, if any; at the first start or in a browser, the first steps if `start` is None.
+        """Show the message `complaint`, if there is one, and show the first steps to a new user.
 
-        A start is the first one if no session has been saved.
+        The first steps are shown if `start` is None, and if no session has been saved yet or the explorer runs in a
+        browser.
         """
         self.call_after_refresh(resume_collector)
         if self._complaint:

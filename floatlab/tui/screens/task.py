@@ -240,7 +240,8 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
     def action_escape(self) -> None:
         """Stop the pending answer. If none is pending, clear the message, and leave the box or show all panes again.
 
-        Wrong text stays in its box, with its message. The message about a stopped computation stays, too.
+        Two messages are not cleared: the message about wrong text, which stays in its box, and the message about a
+        stopped computation.
         """
         if self.pending is None and not (self.has_class("-unread") or self.is_stopped):
             self.complain("")

@@ -127,7 +127,10 @@ def _digits(precision: int) -> str:
 
 
 def _above_one(format: Format) -> str:
-    """Return the distance from 1 to the next larger number of a format, as text; "no 1" if the format lacks either."""
+    """Return the distance from 1 to the next larger number of a format, as text.
+
+    Return "no 1" if the format does not contain 1, or if it contains no larger finite number.
+    """
     one = encode("1", format)
     if not one.is_finite or one.exact != 1 or not one.next_up.is_finite or one.next_up == one:
         return "no 1"

@@ -174,8 +174,9 @@ def error_cells(entry: Contribution, found: Reduction) -> tuple[Line, Line]:
 def worst_of(found: Reduction) -> list[Contribution]:
     """Return the contributions with the largest errors, the worst first.
 
-    For more than `_TRACED` terms, only additions are returned. The list is then empty for compensated sums and tensor
-    cores, and if the search would take long or is not supported.
+    For more than `_TRACED` terms, only additions are returned. With so many terms, the list is empty in three cases:
+    the sum is compensated or computed by a tensor core; the search would take long (`_SEARCHED`); or `Reduction.worst`
+    does not support the sum.
     """
     if len(found) <= _TRACED:
         entries = [each for each in error_contributions(found) if each.error]

@@ -31,7 +31,7 @@ def reveal_answer(
 def map_answer(found: OrderMap) -> Answer:
     """Return the answer that shows the orders of a product.
 
-    The exit status is 1 if it was not found how some element is computed.
+    The exit status is 1 if there is an element whose computation was not found.
     """
     words = [f"{each.elements} {each.text}" for each in found.classes]
     page, records = (lambda: map_page(found)), written(found)

@@ -231,7 +231,7 @@ def _power(x: Fraction) -> str:
 
 
 def _line(found: UpdateTrace) -> list[Block]:
-    """Return a gap and a number line, which shows where the exact sum lies between neighbouring numbers.
+    """Return an empty line, and a number line that shows the exact sum and the numbers next to it.
 
     The sum is that of the update and w or, if there is a master copy, of the update and the master copy. The list is
     empty if one of these terms or the sum is not finite.

@@ -26,9 +26,10 @@ def fate_of_bias(
 ) -> str:
     """Return what was done wrong with the given bias, as text, if this explains all elements of a result; else "".
 
-    `product` is the product of a model, or None for the exact product. `wrong` marks the elements that are wrong if the
-    bias was added correctly. A result in a narrow format may have been rounded before the bias was added. In this case,
-    at least `proved` bits of evidence are required to exclude a coincidence.
+    `product` is the product of a model, or None for the exact product. `wrong` marks the elements whose errors exceed
+    the limit when the result is compared with the product plus the bias. A result in a narrow format may have been
+    rounded before the bias was added. In this case, at least `proved` bits of evidence are required to exclude a
+    coincidence.
     """
     given = problem.given_bias
     if given is None or not wrong.any():

@@ -242,8 +242,8 @@ def keep_single_numbers(problem: ProductProblem, view: View, wrong: Array) -> bo
     """Return whether quantised inputs with one scale per row or column may be the cause of the wrong elements.
 
     Such a quantisation does not change a row of x (or a column of y) whose nonzero numbers all have the same magnitude.
-    So the rows of the result without wrong elements must all come from such rows, and most elements of the others must
-    be wrong. The errors must be as small as those of quantised inputs.
+    So every row of the result that has no wrong element must come from such a row of x, and most elements of the other
+    rows must be wrong; or the same holds for columns. Also, the errors must be as small as those of quantised inputs.
     """
     with np.errstate(all="ignore"):
         far = np.abs(view.totals.error(view.values)) > _QUANTIZED * np.sqrt(view.totals.squares)

@@ -97,9 +97,10 @@ def _times_usual(
 def outlying_lines(problem: ProductProblem, sides: tuple[Side, Side], i: int) -> tuple[DiagnosedCause, bool] | None:
     """Return, as a cause, the rows or columns whose median errors are far larger than usual; otherwise None.
 
-    The usual error is the median of the result, and that of the same row or column in the other result. No simulated
-    order of addition causes such errors. The cause comes with a second value, which is True if these rows or columns
-    are certainly wrong. Every single error is assumed to be within the rounding error bound.
+    Two errors count as usual: the median of the median errors of all rows (or columns) of the result, and the median
+    error of the same row or column in the other result. No simulated order of addition causes errors far larger than
+    both. The cause comes with a second value, which is True if these rows or columns are certainly wrong. Every single
+    error is assumed to be within the rounding error bound.
     """
     accumulator = own_accumulator(sides[i].rounded_to)
     sigma = problem.noise(accumulator).sigma(problem.totals)
@@ -214,9 +215,10 @@ def are_lone(differing: Array) -> bool:
 def are_isolated(differing: Array, chance: float) -> bool:
     """Return whether only one to three elements differ, although another order would change more elements.
 
-    The elements must be in different rows and columns. If they are in one tile at the lower right corner of the result,
-    this tile contains all elements from their first row and their first column on. Another order in this tile would
-    change more of its elements. `chance` is the share of elements that another order changes.
+    The elements must be in different rows and columns. Let R be the part of the result from their topmost row to the
+    last row, and from their leftmost column to the last column. A tile at the lower right corner of the result that
+    contains the elements also contains R. Another order of addition in this tile would change more elements of R.
+    `chance` is the share of elements that another order changes.
     """
     rows, columns = np.nonzero(differing)
     if not 0 < rows.size <= LONE or min(len(set(rows.tolist())), len(set(columns.tolist()))) < rows.size:

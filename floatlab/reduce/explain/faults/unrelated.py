@@ -122,10 +122,10 @@ def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
     The evidence also has the smallest plausible correlation. If the correlation is large enough, or if there are too
     few elements, return an empty tuple. Results of quantised inputs and of partial sums in bfloat16 are correlated with
     the product even if their errors are as large as the product. The correlation is first computed with every element
-    divided by √Σ(x·y)². It is clearest in rows and columns of large numbers, so it is then computed without this
-    division, too, which gives them more weight. Quantisation may turn almost all numbers into zeros. If at most half
-    of the numbers of the result are not zero, and these are related to the product, this may have happened: return an
-    empty tuple, too.
+    divided by √Σ(x·y)². It is then also computed without this division, so that rows and columns of large numbers,
+    where a correlation is clearest, have more weight. Quantisation may turn almost all numbers into zeros. If at most
+    half of the numbers of the result are not zero, and these are related to the product, this may have happened: return
+    an empty tuple, too.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     values, exact = side.values[index], sample.product

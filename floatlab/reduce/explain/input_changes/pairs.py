@@ -62,8 +62,8 @@ def likely_pairs(
     """Return two values: a list of the pairs of changes that explain a sample best, and the number of pairs compared.
 
     The likeliest pair comes first. Each pair explains at least half of the sample, and at most eight pairs are
-    returned. Pairs are returned only with accumulators with which they explain more than the unchanged inputs do. Pairs
-    with the same effect on the sample count once.
+    returned. An accumulator is left out if, with this accumulator, the unchanged inputs explain as much of the sample
+    as the best pair does. Pairs with the same effect on the sample count once.
     """
     rows, columns = _sample(problem)
     groups = [_grouped(*each, lines, tick) for each, lines in zip(_lined(problem), (rows, columns), strict=True)]

@@ -42,10 +42,10 @@ def is_telling(view: View, product: Array, tried: int = 0) -> bool:
 
 
 def gives_numbers(view: View, product: Array) -> bool:
-    """Return whether a model's rounded product has numbers of the result that the rounded exact product lacks.
+    """Return whether a model's rounded product equals the result where the rounded exact product does not.
 
-    These numbers must be too many, or too far from the exact product, for a coincidence. Numbers of the result that the
-    model does not give count against it.
+    The elements where this happens must be too many, or too far from the exact product, for a coincidence. Elements
+    where the model's rounded product differs from the result count against the model.
     """
     rounded = [np.asarray(quantize(each, view.format), np.float64) for each in (view.totals.product, product)]
     missed, left = (view.usable & (each != view.values) for each in rounded)
@@ -55,12 +55,11 @@ def gives_numbers(view: View, product: Array) -> bool:
 def _bits_of_places(view: View, product: Array) -> float:
     """Return the evidence, in bits, for a model whose changes of the product explain every element.
 
-    The evidence is larger, the fewer elements the same changes explain after they are exchanged among the elements.
-
-    Changes that are exchanged among the elements are as large as those of the model, but are as unrelated to the result
-    as those of a wrong model. If the exchanged changes leave the share p of the elements right, a wrong model leaves n
-    independent elements right with a probability of pⁿ. The evidence is 0 if the model leaves an error. An m×n product
-    counts as at most m + n independent elements, because the errors along a row or a column may be correlated.
+    For comparison, the changes are exchanged among the elements at random. The exchanged changes are as large as those
+    of the model, but are as unrelated to the result as those of a wrong model. If the exchanged changes leave the share
+    p of the elements right, a wrong model leaves k independent elements right with a probability of pᵏ. The evidence is
+    therefore −k·log2(p) bits. It is 0 if an element is wrong even with the model. In an m×n product, at most m + n
+    elements count as independent, because the errors along a row or a column may be correlated.
     """
     size, usable = view.totals.size, view.usable & (view.totals.size > 0)
     if not usable.any() or view.fit(product).wrong.any():

@@ -74,8 +74,9 @@ class Replay(Individual):
     def wrong(self, values: Array, missed: Array) -> Array:
         """Return the mask of the `missed` elements if no order of addition can explain them, or else an empty mask.
 
-        The mask is empty unless two conditions hold. The computation rounds only the finished product, before and after
-        the bias is added ("output-rounded"). And some missed element is outside the bounds `ends` by more than one ulp.
+        The mask is empty unless both of these conditions hold: the computation rounds only the finished product, before
+        and after the bias is added ("output-rounded"); and some missed element is outside the bounds `ends` by more
+        than one ulp.
         """
         if self.ends is None or self.name != "output-rounded":
             return np.zeros_like(missed)

@@ -270,10 +270,11 @@ def _name(format: Format, side: Side) -> str:
 def _printed(side: Side, trivial: bool = False) -> Iterator[tuple[Evidence, Array]]:
     """Yield the smallest number of decimals, and the smallest number of digits, with which all values can be written.
 
-    Unless `trivial` is true, a number is left out if most neighbours of the values in the format can also be written
-    with as few decimals or digits. Then all numbers of this size have so few.
+    Unless `trivial` is true, a count of decimals or of digits is left out if most neighbours of the values in the
+    format can also be written with this count. Such a count does not show that the values were rounded to decimals or
+    to digits.
 
-    With each number comes an array: half a unit of the last digit of each value, which is the largest rounding error.
+    With each count comes an array: half a unit of the last digit of each value, which is the largest rounding error.
     """
     kind, values = native_dtype(side.format), side.values[side.finite]
     if kind is None or not values.any():
