@@ -161,18 +161,15 @@ def drops_terms(problem: ProductProblem, model: Model) -> bool:
     """Return whether a model changes the inputs only by making whole terms zero, as if a loop left them out."""
     if model.changes is None or not model.name.startswith("inputs"):
         return False
-    kept = np.ones(problem.factors[0].shape[1], np.bool_)
+    kept, same = np.ones(problem.factors[0].shape[1], np.bool_), []
     for side, axis, change in zip(problem.factors, (1, 0), model.changes, strict=True):
         with np.errstate(all="ignore"):
             made = np.asarray(change(side, side, axis))
         lost = (made == 0) & (side != 0)
-        if not (np.abs(made - side) <= _STORED * np.abs(side))[~lost].all():
-            return False
-        whole = lost.any(axis=1 - axis) & (lost | (side == 0)).all(axis=1 - axis)
-        if (lost.any(axis=1 - axis) & ~whole).any():
-            return False
-        kept &= ~whole
-    return bool(kept.any() and not kept.all())
+        kept &= ~(lost.any(axis=1 - axis) & (lost | (side == 0)).all(axis=1 - axis))
+        same.append((np.abs(made - side) <= _STORED * np.abs(side)).all(axis=1 - axis))
+    # What happens to the other factor of a term that is zero makes no difference.
+    return bool(kept.any() and not kept.all() and (same[0] & same[1])[kept].all())
 
 
 def has_output_scale(found: SideExplanation) -> bool:

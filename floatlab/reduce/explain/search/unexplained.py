@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.epilogue.functions import function_of
 from floatlab.reduce.explain.faults.certain import beyond_rounding
@@ -38,6 +40,7 @@ _MOST_WRONG = 0.5  # if a larger share is wrong, the result is reported as anoth
 _MOST_OF_FEW = 0.7  # the same share if a result has too few elements for a reliable median
 _MOST_OF_ALL = 0.75  # rectangles with a larger share of the elements are not reported as wrong regions
 _RIGHT = 0.2  # if more than this share of the elements is right, the result is not reported as another product
+_EQUAL = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
 _LISTED = 16  # up to this many wrong elements are listed even if they are most elements of the result
 
 
@@ -231,6 +234,8 @@ class UnexplainedSearch(ModelSearch):
             product = None if model is PLAIN else self.problem.whole(model)
             wrong = view.fit(product).wrong
             fault = self.faults.shifted(view, product, wrong)
+            if fault is not None and model is not PLAIN and not self._improves(view, fault):
+                continue
             if fault is not None and model.name == "inputs-quantized" and is_stored_scale(fault):
                 return self._found("rounding", (), model, accumulator, None, view, product)
             alone = fault is not None and is_factor_alone(view, fault)
@@ -238,3 +243,8 @@ class UnexplainedSearch(ModelSearch):
                 kept = (PLAIN, None) if alone else (model, product)
                 return self._found("bug", (fault,), kept[0], accumulator, None, view, kept[1])
         return None
+
+    def _improves(self, view: View, fault: Fault) -> bool:
+        """Return whether a model and a fault leave clearly smaller errors than a bias or a factor without a model."""
+        room = 1 + _EQUAL / sqrt(view.values.size)
+        return fault.left * room < self.faults.left(view, None)
