@@ -129,9 +129,10 @@ class DerivationBuilder:
         context: Context,
         steps: list[Step],
     ) -> None:
-        """Raise UnsupportedError for irrational formats, and for precision control in a format other than x87's.
+        """Raise UnsupportedError for formats with irrational numbers, and for unsupported precision control.
 
-        Precision control applies only to the operations in `CONTROLLED`, so other operations raise no error for it.
+        The formats with irrational numbers are the logarithmic takums. Precision control is supported only in the
+        format x87. It applies only to the operations in `CONTROLLED`, so other operations raise no error for it.
         """
         self.operation, self.operands, self.literals = operation, operands, literals
         self.format, self.context, self.steps = format, context, steps
@@ -168,8 +169,8 @@ class DerivationBuilder:
     def finish(self, exact: Exact, truth: Truth, sticky: bool = False) -> Derivation:
         """Round the exact result once, and finish the derivation.
 
-        If `sticky` is true, the result is slightly larger in magnitude than `exact`: some of its bits were cut off. The
-        error of the result is measured from `truth`.
+        `exact` is this result. If `sticky` is true, `exact` is truncated: nonzero bits below its last bit were cut off,
+        so the true result is slightly larger in magnitude. The error of the rounded result is measured from `truth`.
         """
         if self.context.precision != _FULL and self.operation in CONTROLLED:
             narrow = at_precision(self.context.precision)

@@ -212,7 +212,8 @@ def _all(fmt: Format, context: Context) -> Iterator[Triple]:
 def _random(fmt: Format, context: Context, seed: int) -> Iterator[Triple]:
     """Yield random factors near 1 with addends that nearly cancel their product.
 
-    Between two pairs of factors, yield three operands with random codes.
+    After each pair of factors and its addends, yield one triple of operands with random codes, or a triple of zeros if
+    one of these codes is not finite.
     """
     t, draws = fmt.trailing_bits, RandomIntegers(seed)
     while True:

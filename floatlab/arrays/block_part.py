@@ -177,11 +177,11 @@ def _extremes(values: Array, magnitudes: Array) -> list[int]:
 def _others(places: Array, number: int, magnitudes: Array, fmt: BlockFormat, shape: tuple[int, ...]) -> list[Array]:
     """Return the array positions of those values in other blocks that affect the tensor scale.
 
-    The result has one array for each of these blocks.
+    The result has one array for each block that has such values.
 
-    If the blocks of a superblock share the tensor scale (q4_k), these are all values of its other blocks. Otherwise, at
-    most three values are enough: the largest magnitude in blocks without NaNs and infinities, a NaN, and an infinity.
-    (Exact rules ignore the NaN and the infinity.)
+    If the blocks of a superblock share the tensor scale (q4_k), the result has the positions of all values in the other
+    blocks of the superblock. Otherwise, the positions of at most three values are enough: the largest magnitude in
+    blocks without NaNs and infinities, a NaN, and an infinity. (Exact rules ignore the NaN and the infinity.)
     """
     if fmt.tensor is None:
         return []

@@ -279,9 +279,11 @@ def written(
 
     If `return_flags` is True or "each", the flags are an array with the flags of every element. If `return_flags` is
     "counts", the flags are a dict with the number of elements that raised each flag. After an error, `out` is
-    unchanged. If `out` shares memory with an operand, results are first written to a new array. With `in_place`, the
-    caller promises that `work` reads each chunk of an operand before it writes this chunk of the result. If `out` is
-    itself an operand, it is then overwritten directly, without a new array.
+    unchanged.
+
+    If `out` shares memory with an operand, results are first written to a new array. The exception is `in_place`: the
+    caller promises that `work` reads each chunk of an operand before it writes this chunk of the result. An `out` that
+    has the same elements as an operand at the same addresses then needs no new array.
     """
     _check_out(out, shape, dtype)
     flags: Array | None = None

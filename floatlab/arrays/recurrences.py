@@ -88,9 +88,10 @@ class _History:
         self.states[1 : len(numbers) + 1, row] = numbers if numbers.ndim > 1 else numbers[:, None]
 
     def kept(self, did: int, finite: Sequence[int]) -> tuple[int, bool]:
-        """Return how many of the `did` steps count, and whether the last of these made an infinity or NaN.
+        """Return the number of valid steps, and whether the last valid step made an infinity or NaN.
 
-        Steps count up to and including the first step that makes an infinity or NaN in a row of `finite`.
+        `did` is the number of steps done, and `finite` has the indices of the rows that must stay finite. The first
+        step that makes an infinity or NaN in one of these rows is the last valid step.
         """
         are_finite = [np.isfinite(self.states[1 : did + 1, row]) for row in finite]
         if all(each.all() for each in are_finite):

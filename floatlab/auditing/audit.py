@@ -44,10 +44,12 @@ class Audit(Record, Answering):
     `original` is the name of the original checkpoint; it is empty if none was given. Of the tensors in the checkpoint,
     only quantised weights are audited. The others are counted by dtype. `unscaled` counts tensors of signed floats of 8
     bits or less: these are probably codes whose scales are missing. `unchecked` counts the rest. `missing` has the
-    tensors of the original that the checkpoint lacks. Two kinds of missing tensors also get an `AuditedTensor`, with
-    the verdict broken: weights of a layer of which the checkpoint has other weights, and nonzero biases of quantised
-    weights. `unchecked`, `missing` and `unscaled` are empty if weights were chosen by a glob (`only`). Without an
-    original, `missing` is empty.
+    tensors of the original that the checkpoint lacks. `unchecked`, `missing` and `unscaled` are empty if weights were
+    chosen by a glob (`only`). Without an original, `missing` is empty.
+
+    Two kinds of tensors that the checkpoint lacks get an `AuditedTensor` with the verdict broken. The first kind is a
+    weight of the original, if the checkpoint has other weights of the same layer. The second kind is a nonzero bias of
+    the original, if the checkpoint has the quantised weight of the same layer.
     """
 
     _ASKS = ".is_sound"

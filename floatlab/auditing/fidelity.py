@@ -192,8 +192,9 @@ def _sum(column: tuple[float, ...]) -> float:
 def _least_bad(largest: float, own_scales: bool) -> int:
     """Return the first index in the result of `_bad_blocks` at which the counted blocks are bad.
 
-    The index of a block depends on its largest error (see `_exponent`). At smaller indices, this error is below limit 2
-    (see the comment at `_BESIDE`), which depends on the largest number of the tensor (`largest`).
+    `_bad_blocks` counts each block at an index that depends on the largest error of the block (see `_exponent`). Blocks
+    at smaller indices than the returned one are not bad: their largest errors are below limit 2 of the comment at
+    `_BESIDE`. This limit is computed from `largest`, the largest number of the tensor.
     """
     limit = _exponent(largest) - _ANYWHERE
     if own_scales:

@@ -7,8 +7,9 @@ which the derivative of f changes noticeably.
 
 The function is evaluated in a format: its argument and the result of each of its operations are rounded, and
 `RoundedNumber` estimates the rounding error. With `round_all=False`, only its argument and its value are rounded. In
-this case, or whenever `roundings` is given, the rounding error is estimated as √roundings·u·|f|. These estimates are
-doubled, and `check_gradient` also doubles the truncation error. Even doubled, they are not proven bounds.
+this case, or whenever `roundings` is given, the rounding error is estimated as √roundings·u·|f|. Both kinds of
+estimates are doubled. `check_gradient` also doubles the estimate of the truncation error. Even doubled, the estimates
+are not proven bounds.
 """
 
 from __future__ import annotations

@@ -56,8 +56,9 @@ class Learning(Answering, Individual):
 class Learner:
     """A resumable training run: `advance` continues it.
 
-    The loss is recorded every `every` steps; `learning` adds the loss at its last step. Without `lr`, the learning rate
-    is 0.02 for SGD, and 0.001 for Adam and AdamW. Raises UnsupportedError for an unknown optimizer.
+    The loss is recorded every `every` steps. The losses in `learning` also include the loss after the last step done so
+    far. Without `lr`, the learning rate is 0.02 for SGD, and 0.001 for Adam and AdamW. Raises UnsupportedError for an
+    unknown optimizer.
 
     >>> learner = Learner(make_problem("linear", seed=1), "fp16+master+dynamic", lr=0.05)
     >>> learner.advance(100)

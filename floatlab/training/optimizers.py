@@ -34,8 +34,8 @@ rounded once, to nearest, to the update's format. Before that, 1/S, 1 − β, 1 
 are computed in binary64.
 
 With stochastic rounding, the stage that writes the weights draws with the context's seed. If all stages are stochastic,
-gradients draw with seed + 1, and every other stage draws with seed + 2 + j, where j is its index (from 0). In step k
-(from 0), element i of n uses draw number k·n + i.
+gradients draw with seed + 1. A stage that does not write the weights then draws with seed + 2 + j, where j is the index
+of the stage among all stages (from 0). In step k (from 0), element i of n uses draw number k·n + i.
 """
 
 from __future__ import annotations

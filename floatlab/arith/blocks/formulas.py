@@ -249,7 +249,10 @@ def _ceil(a: Value) -> Value:
 
 
 def _exponent(a: Value) -> Value:
-    """Return the exponent of the leading digit; 128, as for ∞ in binary32, if a is infinite; −∞ if a is zero."""
+    """Return the exponent of the leading digit. Return −∞ for zero, and 128 for infinities.
+
+    Libraries read the exponent from the bits of a binary32 number. The bits of ∞ give 255 − 127 = 128.
+    """
     if isinstance(a, Infinity):
         return ratio(_BEYOND)
     assert isinstance(a, Ratio)

@@ -100,8 +100,9 @@ class Quantizer:
     ) -> list[OfTensor]:
         """Return, for each block, its tensor scale with steps and variables, as the method `tensor` returns them.
 
-        Blocks of the same tensor, row (`by_row`) or superblock (a group of blocks, as in q4_k) share a tensor scale.
-        `tensor` is called once for all blocks that share a tensor scale.
+        The format decides which blocks share a tensor scale: the blocks of a superblock (a group of blocks, as in
+        q4_k), the blocks of a row (`by_row`), or otherwise all blocks of the tensor. `tensor` is called once for all
+        blocks that share a tensor scale.
         """
         size = self.format.superblock or (columns if self.format.by_row else 0)
         groups = [place[0] // size if size and place else 0 for place in places]

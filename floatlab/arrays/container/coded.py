@@ -353,7 +353,10 @@ def shared_context(values: Iterable[object]) -> Context | None:
 
 
 def typed(x: object, format: Format, context: Context) -> object:
-    """Return an operand that has a format (a Datum as a CodedArray); round others (numbers, lists) into `format`."""
+    """Round an operand without a format, such as a number or a list, into `format`; return it as a CodedArray.
+
+    A `Datum` is converted to a CodedArray. Any other operand that has a format is returned unchanged.
+    """
     if own_format(x) is not None:
         return CodedArray(x) if isinstance(x, Datum) else x
     if isinstance(x, str):

@@ -54,9 +54,8 @@ class FormulaLane:
         """Return codes of scales and of elements, the scale of the tensor (or of each row), and the groups' exponents.
 
         A group is a part of a block that has its own exponent, 0 or 1, as in HiF4. If each row of the original array
-        has its own tensor scale, `rows` holds the row index of each block; otherwise, it is None. A block is a
-        rectangle of that array; `width` is the number of its columns. `given` is the caller's tensor scale; it is None
-        if the caller gave none.
+        has its own tensor scale, `rows` holds the row index of each block; otherwise, `rows` is None. In the original
+        array, each block is a rectangle with `width` columns. `given` is the caller's tensor scale, or None.
         """
         amax = np.abs(blocks).max(axis=1, keepdims=True, initial=0)
         known: dict[str, Array] = {**self.constants, "amax": amax, "x": blocks, "tensor": np.ones((1, 1), np.float32)}

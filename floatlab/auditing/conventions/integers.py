@@ -126,8 +126,8 @@ def _of_groups(source: ArraySource, shape: tuple[int, int], size: int, group_of:
 def _shape_and_bits(parts: StoredParts, weight: StoredTensor, said: StoredTensor) -> tuple[tuple[int, int], int]:
     """Return the shape that `weight_shape` holds, and the bits of a code.
 
-    The bits follow from the number of words in a row and, if it names widths, from the configuration. Raises
-    FileFormatError if no usual width fits.
+    The bits are the first usual width that fits the number of words in a row. If the configuration names widths, only
+    these widths are tried. Raises FileFormatError if no width fits.
     """
     check_shape(said, (2,), weight.name)
     with said.open() as source:

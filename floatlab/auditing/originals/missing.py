@@ -24,9 +24,12 @@ def missing_tensors(
     """Return the names of the original's tensors that the checkpoint lacks.
 
     `originals` has the names of the original's tensors. `judged` has the names of the weights with a verdict. `matches`
-    has the original of each weight. If `are_renamed` is true, weights have other names than their originals. A tensor
-    is then missing only if the checkpoint lacks it, but has a tensor whose name differs only in the numbers, such as
-    that of another layer. If `are_renamed` is true and the original of any weight is unknown, the result is empty.
+    has the original of each weight.
+
+    If `are_renamed` is true, weights have other names than their originals. A tensor of the original then counts as
+    missing under two conditions: the checkpoint lacks it, but has the same tensor of another layer or expert. (In the
+    original, the names of these two tensors differ only in the numbers.) If `are_renamed` is true and the original of
+    any weight is unknown, the result is empty.
     """
     if not are_renamed:
         there = {*read.names, *judged}

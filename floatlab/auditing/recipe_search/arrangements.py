@@ -228,9 +228,10 @@ def _squeezed(shape: Shape) -> Shape:
 
 
 def _lengths(length: int, count: int, others: int) -> Iterator[str]:
-    """Yield each block length that, along one axis, gives the tensor `count` scales. Lengths are text, as in recipes.
+    """Yield block lengths for which a tensor with blocks along one axis has exactly `count` scales.
 
-    `length` is the length of the axis. `others` is the product of the lengths of all other axes.
+    Block lengths are text, as in recipes. `length` is the length of the axis. `others` is the product of the lengths of
+    all other axes.
     """
     if not others or count % others or not count:
         return

@@ -67,9 +67,10 @@ class CodeAgreement(Record):
     `other_blocks` counts bad blocks that hold multiples of the original, or unrelated numbers.
 
     `deep` counts codes that are not far, but more than 0.75 steps from the original. `odd_blocks` counts blocks that
-    are multiples of the original, and in which most codes are not nearest; `in_odd` counts these codes. `heavy_blocks`
-    counts those `other_blocks` whose errors are too large for error feedback. In each of the `clipped_blocks`, the
-    scale is so small that more than half of the numbers with this scale are beyond the outermost codes.
+    are multiples of the original, and in which most codes are not nearest. `in_odd` counts the codes in odd blocks that
+    are not nearest. `heavy_blocks` counts those `other_blocks` whose errors are too large for error feedback. In each
+    of the `clipped_blocks`, the scale is so small that more than half of the numbers with this scale are beyond the
+    outermost codes.
 
     `bad_rows` has the indices of rows whose numbers do not resemble the original.
     """
@@ -124,7 +125,12 @@ class CodeAgreement(Record):
 
     @property
     def is_directed(self) -> bool:
-        """Whether the codes may come from rounding with the stored scales: to nearest, directed or stochastic."""
+        """Whether the codes are as expected after rounding to nearest, directed rounding or stochastic rounding.
+
+        This test is stricter than `belongs`: in addition, a share of at least `_ALL_NEXT` of the codes must be nearest,
+        and one of two conditions must hold. Either nearly all codes are nearest (`is_nearest`), or, of the codes that
+        are not nearest, at least the share `_DEEP` is deep.
+        """
         is_possible = self.belongs and self.nearest >= _ALL_NEXT * self.elements
         return is_possible and (self.is_nearest or self.deep >= _DEEP * (self.elements - self.nearest))
 

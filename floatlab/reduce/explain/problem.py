@@ -326,8 +326,9 @@ class View:
         """Yield views that compare the result with the product rounded to the output format.
 
         A factor or bias may have been applied after this rounding. Products close to a tie may have been rounded up or
-        down, which `slack` allows for. If the user gave a bias, there are two views: one adds this bias before the
-        rounding, and the other after it. If the output format is not narrower than the accumulator, there is no view.
+        down. The attribute `slack` of each view therefore makes the error limits of the view larger. If the user gave a
+        bias, there are two views: one adds this bias before the rounding, and the other after it. If the output format
+        is not narrower than the accumulator, there is no view.
         """
         if not isinstance(self.half, np.ndarray):
             return

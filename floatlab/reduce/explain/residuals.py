@@ -149,10 +149,11 @@ def _boxes(wrong: Array, count: int, filled: float) -> tuple[tuple[tuple[int, in
 
 
 def _tail(wrong: Array, count: int) -> tuple[tuple[tuple[int, int], ...], ...] | None:
-    """Return two rectangles if exactly the elements from the middle of a row to the last element are wrong; else None.
+    """Return two rectangles if the wrong elements are the last `count` elements of the matrix; else None.
 
-    The first rectangle is the rest of this row, and the second has all later rows. An interrupted copy leaves such
-    elements.
+    The elements are taken in C order. The first wrong element must not be the first element of its row, and this row
+    must not be the last one. The first rectangle is the wrong part of this row, and the second has all later rows. An
+    interrupted copy leaves such elements.
     """
     (m, n), (row, column) = wrong.shape, divmod(wrong.size - count, wrong.shape[1])
     if not column or row == m - 1 or not wrong.ravel()[-count:].all():

@@ -73,7 +73,7 @@ class Explanation(Individual):
 
     @property
     def machines(self) -> tuple[Machine, ...]:
-        """The machines that share this model."""
+        """The machines that the candidate models; all of them have the same arithmetic. Empty if it models none."""
         return self.candidate.machines
 
     @property

@@ -50,9 +50,10 @@ def find_tile_edge(
 ) -> TileEdge | None:
     """Find a candidate that reproduces the few rows or columns in which the best candidate fails.
 
-    Columns are tried before rows. At most half of them may have failures, and those with failures must have at least 16
-    elements in all. The result is None if no candidate reproduces the rows (or columns) with failures, if `best` has no
-    failures, or if only a sample was compared with `best`.
+    Columns are tried before rows. Columns are tried only if at most half of all columns have failures, and if the
+    columns with failures have at least 16 elements in total. The same applies to rows. The result is None if no
+    candidate reproduces the rows (or columns) with failures, if `best` has no failures, or if only a sample was
+    compared with `best`.
 
     >>> import floatlab as fl
     >>> a, b = (np.random.default_rng(1).random((40, 40), np.float32) for _ in "ab")

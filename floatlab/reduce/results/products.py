@@ -198,9 +198,10 @@ def matmul(
         if neither factor has a format. With a machine, the default is the accumulator's format.
     **options
         fma, terms, products, accumulator, adder, context and machine: as for `dot`. A machine with block scales, such
-        as "blackwell.nvf4.f32", also takes scales: a pair of arrays of shapes (…, n / size) and (n / size, …), where
-        the quotient is rounded up. A uint8 array of scales holds codes; any other array holds numbers. A factor that is
-        a `FloatArray` in a format of the unit keeps its codes.
+        as "blackwell.nvf4.f32", also takes scales: a pair of arrays of shapes (…, n / size) and (n / size, …). Here,
+        size is the number of elements of a block, and n / size is rounded up. A uint8 array of scales holds codes; any
+        other array holds numbers. Such a machine multiplies numbers of certain formats. A `FloatArray` in one of these
+        formats keeps its codes. Any other factor is rounded to nearest into the first of these formats.
 
     Returns
     -------

@@ -24,8 +24,8 @@ from floatlab.reduce.simulate.compensated import Compensated
 def usual_candidates(format: Format, into: Format, plan: Plan, reader: ProbeReader | None) -> Iterator[Candidate]:
     """Yield one candidate for each usual arithmetic of a plan's nodes.
 
-    `reader` can probe which products are fused if every node adds two numbers and the results have the format of the
-    terms. In this case, the first candidate fuses exactly the products that the probes find.
+    If every node adds two numbers and the results have the format of the terms, `reader` (if given) probes which
+    products are fused. In this case, the first candidate fuses exactly the products that the probes find.
     """
     schedule = ExplicitTree(plan)
     fused = None if reader is None else cache(lambda: reader.fused(plan))

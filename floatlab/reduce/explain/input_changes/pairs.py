@@ -33,7 +33,7 @@ _ROOM = 1.5  # in the sample, errors may exceed their limits by this factor
 
 
 class _Group(Individual):
-    """Changes of an input that give the same numbers in its sampled rows or columns, and these numbers."""
+    """Changes of an input that give the same numbers in the sampled rows or columns; `lines` has these numbers."""
 
     changes: list[InputChange]
     lines: Array

@@ -153,7 +153,10 @@ class Products:
         return at[0] if len(at) == 1 else at
 
     def axis_of(self, is_row: bool) -> tuple[int, ...]:
-        """Return the axes of the result along which the rows (or columns, if `is_row` is false) of a product lie."""
+        """Return the axes of the result that belong to the row index of a product.
+
+        If `is_row` is false, return the axes that belong to the column index.
+        """
         labels = self._row_labels if is_row else self._column_labels
         return tuple(axis for axis, own in enumerate(self.axes) if any(each in own for each in labels))
 

@@ -72,11 +72,11 @@ class Replay(Individual):
         return clear
 
     def wrong(self, values: Array, missed: Array) -> Array:
-        """Return the mask of the `missed` elements if no order of addition can explain them, or else an empty mask.
+        """Return the mask `missed` if no order of addition can explain the missed elements; else an all-false mask.
 
-        The mask is empty unless both of these conditions hold: the computation rounds only the finished product, before
-        and after the bias is added ("output-rounded"); and some missed element is outside the bounds `ends` by more
-        than one ulp.
+        The mask `missed` is returned if both of these conditions hold. First, the computation rounds no partial sum,
+        but only the complete sum: once before the bias is added, and once after it ("output-rounded"). Second, some
+        missed element is outside the bounds `ends` by more than one ulp.
         """
         if self.ends is None or self.name != "output-rounded":
             return np.zeros_like(missed)
