@@ -75,7 +75,8 @@ def printable_lines(text: str) -> str:
 def quoted(text: str, limit: int = 40) -> str:
     """Return `text` for an error message: in quotes, and printable.
 
-    A text of more than `limit` characters is shortened to fewer, and its length follows in parentheses.
+    If `text` has more than `limit` characters, its middle is left out, and the length of the whole text follows in
+    parentheses.
     """
     shown = text if len(text) <= limit else f"{text[: limit - 8]}…{text[-6:]}"
     return f"'{printable(shown)}'" + (f" ({len(text):,} characters)" if len(text) > limit else "")

@@ -42,7 +42,7 @@ _GENERATOR = 0x20  # inspect.CO_GENERATOR
 
 
 def rounds_to_nearest() -> bool:
-    """Return whether this thread rounds to nearest; it may flush subnormal numbers."""
+    """Return whether this thread rounds to nearest. Flushing of subnormal numbers does not affect the result."""
     return _ONE + _THREE_QUARTERS + _QUARTER == _NEXT
 
 

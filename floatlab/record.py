@@ -46,7 +46,9 @@ def _initializer(
 
 @dataclass_transform(frozen_default=True)
 class RecordType(type):
-    """Metaclass that makes slots and `__init__` from the annotated names of a class body; `Record` has other methods.
+    """Metaclass that makes slots and `__init__` from the annotated names of a class body.
+
+    Records inherit all other methods, such as `__eq__`, from `Record`.
 
     The defining module must have `from __future__ import annotations`, so that annotations are stored as text. If a
     class has a method `__post_init__`, it is called after the fields are set, to validate them.

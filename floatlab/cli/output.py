@@ -82,8 +82,8 @@ def put(text: str, drawn: bool = False) -> None:
 def say(message: str, place: str = "") -> None:
     """Write one message line to standard error. Control sequences are escaped; most I/O errors are ignored.
 
-    The lines of `place` follow: an excerpt of the typed text, and a caret below it. BrokenPipeError is raised, since
-    otherwise an endless stream of bad lines would never stop.
+    The lines of `place` follow: an excerpt of the typed text, and a caret below it. BrokenPipeError is not ignored:
+    otherwise, a command that reads endless bad lines would never stop, although nobody can read its messages any more.
     """
     err: TextIO | None = sys.stderr
     if err is None:  # for file=None, print would write to standard output

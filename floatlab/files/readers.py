@@ -47,9 +47,9 @@ def open_array(
     `tensor([[…]], dtype=torch.float16)`), a random array (`random:uniform:400x400:seed=1`), or a file: `.npy`,
     `.npz::NAME`, `.safetensors::NAME`, `.gguf::NAME`, text, or raw numbers of a `dtype` and a `shape` (`400x400`).
     Lists, random numbers and text files are rounded into `format`; a list or a random array may name another format
-    (`LIST@FORMAT`), which takes precedence. Printed arrays with a dtype, and all other files, keep their format. For
-    pickles, such as `.pt`, the error gives the command that converts them. Raises a FloatlabError of one line, such as
-    FileFormatError, LiteralError or UnsupportedError.
+    (`LIST@FORMAT`), which takes precedence. Printed arrays with a dtype, and files that are not text, keep their
+    format. For pickles, such as `.pt`, the error gives the command that converts them. Raises a FloatlabError of one
+    line, such as FileFormatError, LiteralError or UnsupportedError.
 
     >>> with open_array("random:normal:100:seed=7@bf16") as x:
     ...     x.shape, x.kind

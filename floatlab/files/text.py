@@ -108,8 +108,9 @@ class Reader:
     def _settle(self) -> None:
         """Round the literals that have been taken but not rounded.
 
-        Literals between the largest number and ∞ (or NaN) are read exactly. Literals whose binary64 value is a tie are
-        also read exactly, because the literal itself may lie slightly below or above the tie.
+        Literals beyond the largest number are read exactly if rounding them up or down gives ∞ or NaN. Literals whose
+        binary64 value is a tie are also read exactly, because the literal itself may lie slightly below or above the
+        tie.
         """
         values = np.array(self._values, np.float64)
         codes = np.asarray(encode_all(values, self.format))

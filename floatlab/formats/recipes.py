@@ -1,6 +1,6 @@
 """Recipes (a block format and a rule for its scales), and the parser for their notation.
 
-recipe     base, then /shape (of the block), /channel (of the tensor scale) and :rule; only the base is required
+recipe     base, then /shape (of a block), /channel (a tensor scale per row) and :rule; only the base is required
 base       a block format (mxfp4, q4_0), a format (e4m3, int8), or block(element, scale, shape[, tensor scale])
 shape      N (1×N), RxC, tensor, channel (row), or flatN (N elements of the flattened tensor)
 rule       a scale rule of floatlab (floor, nearest, 4over6, none) or of a library (torchao, te, modelopt)

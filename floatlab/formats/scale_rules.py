@@ -1,11 +1,11 @@
 """The scale rules, one row each: the exact rules of floatlab, and the rules of libraries with their sources.
 
-A rule belongs to a family of block formats. Formats with groups belong to `hif4`. Formats with a minimum beside each
-scale belong to `nested` if a superblock has one more scale for its scales, and one for its minima; otherwise, they
-belong to `minimum`. All other formats are sorted by their scales: powers of two without a tensor scale (`mx`), other
-scales of at most 8 bits (`nvfp4`), of 16 bits (`fp16`), and of any other width (`fp32`). A library's rule computes in
-the order and precision of the library, so it gives the same codes and scales as the library, bit for bit.
-docs/decisions/0022-recipes.md lists the exceptions.
+A rule belongs to a family of block formats. Formats with groups belong to `hif4`. Some formats have a minimum beside
+each scale. They belong to `nested` if each superblock has two coarser scales, one by which its scales are multiplied
+and one by which its minima are multiplied; otherwise, they belong to `minimum`. All other formats are sorted by their
+scales: powers of two without a tensor scale (`mx`), other scales of at most 8 bits (`nvfp4`), of 16 bits (`fp16`), and
+of any other width (`fp32`). A library's rule computes in the order and precision of the library, so it gives the same
+codes and scales as the library, bit for bit. docs/decisions/0022-recipes.md lists the exceptions.
 """
 
 from __future__ import annotations

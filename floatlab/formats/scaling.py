@@ -76,7 +76,8 @@ class ScaleRule(Record):
       variable `found`, the integer of each element. `tensor_step` is the largest `step` of the blocks that share a
       tensor scale.
     - `takes`: the format to which values are rounded first. Empty: exact rules take the values as they are. Other rules
-      take values of a common format narrower than binary32 as they are, and round all other values to binary32.
+      take the values as they are if all values have the same format and this format is narrower than binary32;
+      otherwise, they round the values to binary32.
     - `shapes`: the shapes of blocks to which the rule applies. Empty: all.
 
     >>> rule = ScaleRule("own", "mx", ("scale = amax / largest",), source="custom")

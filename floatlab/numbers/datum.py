@@ -180,7 +180,7 @@ class Datum(Drawn, Record):
         return Exact(negative, c if fmt.subnormals else 0, 1 - fmt.bias - t)
 
     def bounds(self, digits: int) -> tuple[Exact, Exact]:
-        """Return a lower and an upper bound on the value, of at least `digits` bits; both equal a rational value."""
+        """Return a lower and an upper bound of at least `digits` bits; if the value is rational, both equal it."""
         if given_by_table(self.format):
             from floatlab.numbers.table_values import bounds_of
 

@@ -157,8 +157,8 @@ def round_exact(x: Exact, format: Format, context: Context = DEFAULT, sticky: bo
     """Round an exact number into a format in the context's direction; determine the code and the flags.
 
     If `sticky`, the true magnitude exceeds |x| by less than one unit of x's last digit. Then, UnsupportedError is
-    raised if this digit is not below the result's last place, or if x.c has too few bits to test tininess (in the
-    binade below 2^emin: ≤ `precision`). Table formats allow both. `index` selects the draw of stochastic rounding.
+    raised if this digit is not below the result's last place, or if |x| is in the binade below 2^emin and x.c has at
+    most `precision` bits, too few to test tininess. Table formats allow both. `index` selects the random draw.
 
     >>> from floatlab import parse_format
     >>> r = round_exact(Exact(False, 4099, -12), parse_format("fp16"))

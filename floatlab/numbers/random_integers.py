@@ -39,5 +39,5 @@ class RandomIntegers:
         return bool(self.below(2)) and kind.signed
 
     def odd(self, digits: int) -> int:
-        """Return an odd number of `digits` binary digits."""
+        """Return a random odd integer that has `digits` binary digits."""
         return 1 << (digits - 1) | self.below(1 << (digits - 1)) | 1

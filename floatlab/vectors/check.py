@@ -67,9 +67,9 @@ class Mismatch(Record):
 def _settings(context: Context) -> str:
     """Return the command-line options for a context: its rounding direction, and other rules.
 
-    The seed is given for stochastic rounding. All other settings are given if they are not the default: the number of
-    random bits and the draw (only for directions that use them), and the rules for overflow, absent values, NaNs,
-    tininess, negative numbers and flushing.
+    For stochastic rounding, --seed is always given. The other options are given only if the context differs from the
+    default: --random-bits and --draw (for directions that use them), --overflow, --absent, --nan, --tininess,
+    --negative, --daz and --ftz.
     """
     words = [f"-r {context.rounding.value}"]
     if context.rounding.is_stochastic:

@@ -206,8 +206,8 @@ def _integer_beside_a_tie(kind: Integer, target: Format, draws: RandomIntegers) 
 def target_landmarks(kind: Format | Integer, target: Format | Integer | None, marks: list[int]) -> set[int]:
     """Return operands for a conversion, as codes of `kind`.
 
-    The codes `marks` select numbers of the target, such as the largest number. These numbers, the midpoints next to
-    them and, if the target is an integer type, the integers directly below and above them are rounded to `kind`. The
+    `marks` are codes of numbers in `target`, such as the code of its largest number. These numbers, the midpoints next
+    to them and, if the target is an integer type, the integers directly below and above them are rounded to `kind`. The
     operands are the rounded numbers and their neighbours in `kind`.
     """
     found: set[int] = set()

@@ -32,8 +32,9 @@ def operands_of(
 ) -> list[Piece]:
     """Return the arrays that the arguments name; raises FloatlabError if the number of arguments is wrong.
 
-    Text is rounded to the format of the terms of `model` (binary32 instead of tf32) or, without a model, to `format`.
-    If an array was read from text, its `origin` says how many values were rounded.
+    Text is rounded to the format of the terms of `model` or, without a model, to `format`. If the format of the terms
+    is tf32, text is rounded to binary32 instead, because the tensor core itself drops the extra digits. If an array was
+    read from text, its `origin` says how many values were rounded.
     """
     own = None if model is None else model.terms
     if own is not None and own.name == "tf32":

@@ -101,7 +101,7 @@ def number(x: float | int) -> float | int | str:
 
 
 def json_line(record: Wire) -> str:
-    """Return a record as a line of JSON with every control character escaped (JSON itself permits DEL)."""
+    """Return a record as a line of JSON. All control characters are escaped, even DEL, which JSON allows unescaped."""
     from json import dumps
 
     return dumps(record).replace("\x7f", "\\u007f") + "\n"

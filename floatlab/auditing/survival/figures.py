@@ -138,7 +138,10 @@ class RecipeAudit(Record, Answering):
 
     @property
     def failing(self) -> tuple[TensorFigures, ...]:
-        """The tensors that cannot be read and, if `min_sqnr` is given, the tensors that do not survive all recipes."""
+        """The tensors that cannot be read and, if `min_sqnr` is given, those that at least one recipe damages.
+
+        A recipe damages a tensor if its verdict is `damaged` or `overflows`.
+        """
         return tuple(each for each in self.tensors if not each.is_readable or self._is_below(each))
 
     def _is_below(self, tensor: TensorFigures) -> bool:

@@ -164,7 +164,10 @@ def packed(job: AuditJob) -> AuditJob:
 
 
 def _has_first_scale(recipe: Recipe, region: TensorRegion) -> bool:
-    """Return whether the scales of this region are counted. If regions share a scale, the first one counts it."""
+    """Return whether the scales of this region are counted.
+
+    If several regions share a scale, only the scales of the first of these regions are counted.
+    """
     if recipe.format.block is not None or is_unscaled(recipe):
         return True
     return region.column == 0 and (region.row == 0 or spans(recipe) == "row")

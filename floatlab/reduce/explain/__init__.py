@@ -7,6 +7,7 @@ Words that the modules share:
 * sigma: the expected root mean square rounding error of an element;
 * limit: the largest error of an element that rounding may cause;
 * wrong element: one whose error exceeds the limit;
+* usable element: one that is finite and whose exact product is known;
 * stray element: one that is NaN or infinite although it should be finite, or that differs from an expected NaN or ∞;
 * view: a result, or a sample of its elements, together with the exact product (`problem.View`);
 * line: a row or a column;

@@ -63,10 +63,10 @@ class Attribution(Answering, Individual):
 
     `explanations` ranks the candidates for each result by how much of it they reproduce. `pairs` holds at most 256 of
     the `pair_count` pairs; pairs that differ in the fewest causes (order, FMA, …) come first. If neither FMA alone nor
-    order alone explains two results of one dot product, `refutations` has, for each of these causes, the number of
-    pairs that differ only in it (none gives both results), and one of these pairs. `tile_edges` has one entry per
-    result. It is a `TileEdge` if one candidate reproduces most of the result, and another candidate reproduces the
-    remaining rows or columns. Otherwise it is None. `context` is the rounding of all candidates except hardware models.
+    order alone explains two results of one dot product, `refutations` has a record for each of these two causes: how
+    many pairs of candidates differ in this cause alone, and one such pair. No such pair gives both results. For each
+    result, `tile_edges` has a `TileEdge` if one candidate reproduces most of the result, and another candidate the
+    remaining rows or columns; otherwise None. `context` is the rounding of all candidates except hardware models.
     """
 
     shape: tuple[int, ...]

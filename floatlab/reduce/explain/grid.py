@@ -207,7 +207,7 @@ class CandidateGrid:
         )
 
     def _units(self) -> Iterator[tuple[Evaluator, Way]]:
-        """Yield models of matrix units whose narrower input format holds all inputs exactly."""
+        """Yield models of matrix units whose input format is narrower than the inputs' format, but holds all inputs."""
         for format in map(parse_format, _UNITS):
             if self.sides[0].format.precision <= format.precision:
                 continue

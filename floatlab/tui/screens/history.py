@@ -60,7 +60,11 @@ class History:
         return self.now
 
     def return_to(self, question: Question) -> None:
-        """Go to this question: look for it forward, then back. Called after a question that had no answer."""
+        """Go to this question: look for it forward, then back.
+
+        A screen calls this if the current question has no answer. `question` is then the question whose answers the
+        screen still shows.
+        """
         for by in (1, -1):
             while self.now != question and self.go(by):
                 pass

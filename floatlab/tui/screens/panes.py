@@ -71,7 +71,7 @@ class PaneScreen(ReturnScreen, inherit_bindings=False):
 
     @property
     def has_topic_below(self) -> bool:
-        """Whether the current view leaves room for a topic below it, on a screen without topics beside the view."""
+        """Whether the current view leaves room for a topic below it. Used only if no topics are beside the view."""
         return True
 
     def zoomed(self) -> None:

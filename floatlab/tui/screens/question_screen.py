@@ -104,7 +104,7 @@ class QuestionScreen(Screen[None]):
         complaint.set_class(not moves, "-over")
 
     def on_click(self, event: Click) -> None:
-        """Hide a clicked message, which may cover controls. Select the text of a box that was entered by this click."""
+        """Hide a clicked message, which may cover controls. If this click moved the focus to a box, select its text."""
         box = event.widget
         if box is not None and box.id == "complaint":
             self.complain("")

@@ -98,7 +98,7 @@ class TaskScreen(CopyingScreen, inherit_bindings=False):
         """Show the current view."""
 
     def base_question(self) -> Question:
-        """Return the question in which a new format, rule or option replaces the current one."""
+        """Return the question that is changed when the user picks a format, rule or option."""
         return self.question
 
     def with_format(self, question: Question, format: Format) -> Question:

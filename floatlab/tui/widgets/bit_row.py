@@ -56,9 +56,9 @@ class BitRow(Cells):
     def __init__(self, *, id: str | None = None, ruler: bool = True, steady: bool = False) -> None:
         """Start empty.
 
-        If `ruler` is true, a ruler above the bits shows the numbers of the bits while the row has the focus. If `ruler`
-        and `steady` are both true, the ruler is also shown without the focus, while edits apply to this row
-        (`is_active`). So no widget moves when the focus goes from the row to an input box.
+        If `ruler` is true, a ruler above the bits shows the numbers of the bits while the row has the focus. If
+        `steady` is also true, the ruler is shown as long as edits apply to this row (`is_active`), even if the row does
+        not have the focus. So no widget moves when the focus goes from the row to an input box.
         """
         super().__init__(id=id)
         self._strip: Block | None = None

@@ -100,7 +100,7 @@ def witness(
     """Return operands a, b and c, as texts, for which fma and multiply-then-add differ; None if none are found.
 
     The search starts near the three numbers in `near`, if all three can be read. The docstring of `find_witness`
-    explains `progress`, and says when no operands are found.
+    explains `progress`, and the cases in which the result is None.
 
     >>> from floatlab import parse_format
     >>> witness(parse_format("fp16")), witness(parse_format("fp16"), near=("0.1", "10", "5"))

@@ -83,7 +83,7 @@ class PlacedElement(Record):
         """The question for the verb `show` that rounds this element in the same way.
 
         The question is None if the element is an integer or was not rounded, if its format has no name (as in HiF4), or
-        if `show` does not know the rounding of the scale rule.
+        if the scale rule rounds elements in a way that `show` does not offer, such as to the `closest` code.
         """
         block, scaled, fmt = self.block, self.element.scaled, self.block.format.element
         context, rule = block.context, block.rule.rounding

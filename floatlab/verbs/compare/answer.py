@@ -86,8 +86,8 @@ def answers(question: Question, started: Started | None = None) -> list[Answer]:
 
     If the question names a format, differences are counted in ulps of this format, and typed numbers are read into it.
     If it names none, typed numbers are read into the format of the other array. If both arrays are typed, they are read
-    into the format of the first input; this format is binary32 if the inputs are typed, too. Without inputs, both
-    arrays are read into binary64. Raises FloatlabError.
+    into the format of the first input (binary32 if the inputs are typed, too) or, without inputs, into binary64.
+    Raises FloatlabError.
     """
     words, format, options = question.values, next(iter(question.formats), None), dict(question.options)
     inputs, dtype, shape = (options.pop(name, None) for name in ("inputs", "dtype", "shape"))

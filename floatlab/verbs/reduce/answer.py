@@ -33,9 +33,9 @@ def reduce_words(
 ) -> Reduction | Product | ScaledProduct:
     """Return the sum of an array, or the product of two arrays or of a preset; raises FloatlabError.
 
-    Typed numbers are read into the first known format of these: the format of the terms in the hardware model,
-    `format`, the format of the other array, binary32. The options are those of `floatlab.sum`, `floatlab.dot` or
-    `floatlab.matmul`.
+    With a hardware model, typed numbers are read into the format of its terms (see `operands_of`); without a model,
+    into `format`. If neither is given, they are read into the format of the other array or, if the other array is typed
+    too, into binary32. The options are those of `floatlab.sum`, `floatlab.dot` or `floatlab.matmul`.
 
     >>> reduce_words("dot", (), preset="forum", fma=True).result
     Datum(binary32 0x3d6533f6 = 0.055957757)

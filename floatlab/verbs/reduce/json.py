@@ -126,7 +126,7 @@ def _lines(entries: Callable[[Reduction], list[Contribution]]) -> Callable[[Redu
 
 
 def _measure(name: str) -> Member:
-    """Return the JSON member for a bound, the attribute `name` of a reduction. It is written as a rounded decimal."""
+    """Return the JSON member for a bound: the attribute `name` of a reduction, as a rounded decimal."""
 
     def text(reduction: Reduction) -> str | None:
         measure = getattr(reduction, name)

@@ -188,8 +188,8 @@ class Tree:
     def _operand(self, id: int, depth: int, unfolded: frozenset[Key], node: int | None = None) -> Iterator[TreeRow]:
         """Yield the row of an operand and, if it is unfolded, the rows below it.
 
-        `node` is the node that adds the operand; it is None for the first operand of a chain, and for operands that are
-        added at once.
+        `node` is the node that adds the operand to the running sum. It is None for the first operand of a chain, and if
+        one node adds several operands in a single addition.
         """
         is_open = ("part", id) in unfolded if id >= self.plan.terms else None
         key: Key = ("part", id) if node is None else ("link", node, id)

@@ -63,7 +63,7 @@ class Laboratory:
     def next_step(self, place: int) -> UpdateTrace:
         """Return the next step of the line with index `place`, with all roundings.
 
-        A line is defined in `Laboratory`. Raises UnsupportedError if there is no next step.
+        The docstring of `Laboratory` explains what a line is. Raises UnsupportedError if there is no next step.
         """
         raise NotImplementedError
 

@@ -187,7 +187,7 @@ def _weight(found: Training, run: TrainingRun, step: int, several: bool) -> str 
 
 
 def _loss(row: list[Learning], step: int) -> str | None:
-    """Return, as text, the geometric mean over the seeds of the last recorded losses up to a step.
+    """Return, as text, the geometric mean of one loss for each seed: the last loss recorded up to this step.
 
     Return None if a seed has no loss yet, or if a loss is not positive.
     """

@@ -33,7 +33,7 @@ class ReplacedWorkerWarning(UserWarning):
 
 
 class _Batch:
-    """Jobs that are sent together, except those whose results are already in the file of `resume`."""
+    """Consecutive jobs and their results. Jobs without a result in the file of `resume` go to an executor together."""
 
     def __init__(self, jobs: list[AuditJob], resume: Resumption | None) -> None:
         self.jobs, self.resume = jobs, resume
@@ -43,7 +43,7 @@ class _Batch:
         self._next = 0
 
     def keep(self, results: Sequence[Result]) -> None:
-        """Store results, which belong to the first jobs without a result; add them to the file of `resume`."""
+        """Store results, and add them to the file of `resume`. They are the results of the first unfinished jobs."""
         for i, result in zip(self.missing, results, strict=False):
             self.results[i] = result
             if self.resume is not None:

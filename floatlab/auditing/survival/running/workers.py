@@ -110,7 +110,7 @@ class _Interruptible(Executor):
 
 @contextmanager
 def interruptible(executor: Executor) -> Iterator[Executor]:
-    """Give an executor that remembers Ctrl-C: from then on, `submit` raises KeyboardInterrupt.
+    """Give an executor that remembers Ctrl-C: after a Ctrl-C, its method `submit` raises KeyboardInterrupt.
 
     Otherwise, a Ctrl-C could be lost: Python ignores errors in `__del__`, also KeyboardInterrupt, and the objects of
     `distributed` spend much time in `__del__`. Outside of the main thread, Ctrl-C is not remembered.

@@ -148,7 +148,8 @@ def _doubts(good: Array, bad: Array, window: Array) -> Array:
 def _factor(good: Array, bad: Array, ulp: Array, view: View) -> float:
     """Return the factor by which `good` is multiplied to give `bad`, up to rounding.
 
-    Return 0 if there is no such factor, if it may be 1 apart from rounding, or if it may fit by chance.
+    Return 0 if there is no such factor, if it is so close to 1 that rounding may be the only difference, or if it may
+    fit by chance.
     """
     zero = good == 0
     if (bad[zero] != 0).any() or zero.all():

@@ -141,8 +141,8 @@ def may_be_flushed(view: View, wrong: Array, least: float, x: Array, y: Array) -
 def is_no_flushing(problem: ProductProblem, view: View, wrong: Array, least: float) -> bool:
     """Return whether right elements show that flushing numbers below `least` to zero is not the cause.
 
-    Flushing would also change these elements, because they have equally small terms. Therefore, flushing does not
-    explain why the wrong elements form a rectangle, or why only wrong elements have errors of several times `least`.
+    Flushing would also change these elements, because their terms are equally small. The result can be true only if the
+    wrong elements form a rectangle, or if the errors of all wrong elements are several times `least`.
     """
     error, room = np.abs(view.totals.error(view.values)), view.noise.limit(view.totals) + view.half
     similar = view.usable & ~wrong & (view.totals.size > 0) & (room < least / _FINE)

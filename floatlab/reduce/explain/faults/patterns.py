@@ -277,7 +277,7 @@ def are_among_others(view: View, wrong: Array) -> bool:
 
 
 def are_live(view: View) -> Array:
-    """Return the mask of the usable elements that show anything about a computation.
+    """Return the mask of the usable elements (`view.usable`) that show anything about a computation.
 
     In other usable elements, the products are 0 or negligible, so every computation gives the given bias (or 0).
     """

@@ -213,8 +213,8 @@ def shapes_of(x: Array, y: Array) -> Iterator[Array]:
     norms. The last array uses the norms of the element's row and column.
 
     The four other arrays are √(Σ a²·b²). Errors have these sizes if the inputs were divided by a scale and rounded.
-    Here a is a number of x or its root mean square over all rows, and b is a number of y or its root mean square over
-    all columns.
+    Here a is a number of x, or the root mean square of the column of x in which this number is. Likewise, b is a number
+    of y, or the root mean square of the row of y in which this number is.
     """
     rows, columns = (np.sqrt((side * side).sum(axis=axis, keepdims=True)) for side, axis in ((x, 1), (y, 0)))
     shape = len(x), y.shape[1]

@@ -81,9 +81,8 @@ def may_be_rounding(
 def _is_in_zeros(view: View, x: Array, y: Array, shift: Array) -> bool:
     """Return whether elements that have only zero terms equal the shift.
 
-    Elements in zero rows of x or in zero columns of y are not examined.
-
-    In a rearranged product, other numbers cancel in these elements, so their errors would differ from the shift.
+    A rearranged product computes such an element from other numbers, which cancel, so its error would differ from the
+    shift. Elements in zero rows of x or in zero columns of y are not examined.
     """
     crossed = np.asarray(x.any(axis=1))[:, None] & y.any(axis=0)
     zeros: Array = view.usable & (view.totals.size == 0) & crossed
@@ -207,11 +206,11 @@ def _are_running_sums(view: View, shift: Array, axis: int) -> bool:
 
 
 def _sigma(view: View, row: Array, y: Array) -> Array:
-    """Return the expected root mean square error of the product of a row of x and the columns of y.
+    """Return, for each column of y, the expected root mean square error of its dot product with a row of numbers.
 
-    Column j of `row` is the row of x that is multiplied by column j of y. An algorithm may multiply both factors by an
-    orthogonal matrix. This spreads large numbers over all terms. Therefore Σ(x·y)² is assumed to be at least Σx²·Σy²/n,
-    where n is the number of terms.
+    Column j of `row` has the row of numbers, such as a row of x, that is multiplied by column j of y. An algorithm may
+    multiply both factors by an orthogonal matrix. This spreads large numbers over all terms. Therefore, Σ(x·y)² is
+    assumed to be at least Σx²·Σy²/n, where n is the number of terms.
     """
     terms, n = row * y, len(y)
     even = (row * row).sum(axis=0) * (y * y).sum(axis=0) / n

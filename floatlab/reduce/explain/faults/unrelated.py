@@ -123,9 +123,9 @@ def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
     few elements, return an empty tuple. Results of quantised inputs and of partial sums in bfloat16 are correlated with
     the product even if their errors are as large as the product. The correlation is first computed with every element
     divided by √Σ(x·y)². It is then also computed without this division, so that rows and columns of large numbers,
-    where a correlation is clearest, have more weight. Quantisation may turn almost all numbers into zeros. If at most
-    half of the numbers of the result are not zero, and these are related to the product, this may have happened: return
-    an empty tuple, too.
+    where a correlation is clearest, have more weight. Quantisation may turn almost all numbers into zeros. Therefore,
+    also return an empty tuple if at least half of the numbers of the result are zero, and the other numbers are related
+    to the product.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     values, exact = side.values[index], sample.product

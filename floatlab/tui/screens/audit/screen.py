@@ -348,6 +348,6 @@ def _recipe_names(typed: str) -> tuple[str, ...] | None:
 
 
 def _settled(question: Question) -> Question:
-    """Return the question after the command line's checks and completions; raises UsageError if a check fails."""
+    """Return the question, checked and completed as on the command line (`Verb.validate`); raises UsageError."""
     validate = verb_named("audit").validate
     return question if validate is None else validate(question)
