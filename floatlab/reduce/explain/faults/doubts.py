@@ -12,6 +12,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.reduce.explain.faults.outliers import are_saturated
 from floatlab.reduce.explain.faults.rearranged import POSSIBLE, REARRANGED
+from floatlab.reduce.explain.faults.unrelated import keeps_one_number
 from floatlab.reduce.explain.findings import SideExplanation
 from floatlab.reduce.explain.noise import half_ulp, noise_of
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
@@ -77,7 +78,7 @@ def rival_of(
             return "wrong elements", "subnormal numbers that were flushed to zero"
         if words := digits_of(view, wrong):
             return "wrong elements", words
-        if may_be_scaled_output(view, wrong):
+        if may_be_scaled_output(view, wrong) or keeps_one_number(view, wrong):
             return "wrong elements", "a result that was rounded to few digits with a scale"
         if odds > POSSIBLE:
             return "wrong elements", REARRANGED

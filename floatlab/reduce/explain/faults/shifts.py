@@ -23,7 +23,7 @@ from floatlab.reduce.explain.estimates import (
     weighted_median,
     within,
 )
-from floatlab.reduce.explain.faults.patterns import BIAS, drift_of
+from floatlab.reduce.explain.faults.patterns import BIAS, are_live, drift_of
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
 from floatlab.reduce.explain.faults.shared import fits_any_change, fits_any_line, may_be_rounded_inputs, may_be_rounding
 from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, number_text, placed
@@ -359,20 +359,8 @@ class ShiftFinder:
 
     def drifts(self, view: View, product: Array | None) -> bool:
         """Return whether the median error is too large for rounding, even if every single error is within its bound."""
-        return int(view.usable.sum()) >= ENOUGH and middle(view.fit(product).z) > NEAR
-
-    def left(self, view: View, product: Array | None) -> float:
-        """Return the median error, in sigmas, that remains after subtracting the best bias or factor."""
-        error, _, sigma = view.errors(product)
-        with np.errstate(all="ignore"):
-            lefts = [middle(np.abs(error - weighted_median(error, sigma, axis)) / sigma) for axis in (0, 1)]
-        exact = view.totals.product if product is None else product
-        factor = factor_between(np.where(view.usable, view.values, np.nan), exact, sigma)
-        if factor:
-            error, _, sigma = view.errors(product, factor)
-            with np.errstate(all="ignore"):
-                lefts.append(middle(np.abs(error) / sigma))
-        return min(lefts)
+        z = np.where(are_live(view), view.fit(product).z, np.nan)
+        return int(view.usable.sum()) >= ENOUGH and middle(z) > NEAR
 
 
 def _likeliest(factor: float, error: Array, exact: Array, sigma: Array) -> tuple[float, float]:

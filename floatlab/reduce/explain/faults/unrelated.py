@@ -171,6 +171,20 @@ def _keeps_large_numbers(values: Array, exact: Array, size: Array) -> bool:
         return bool(np.corrcoef((values / size)[kept], (exact / size)[kept])[0, 1] >= _RELATED)
 
 
+def keeps_one_number(view: View, wrong: Array) -> bool:
+    """Return whether the wrong elements are zeros beside one far larger number in the result, or in each row or column.
+
+    Quantisation of the output with one scale for the result, or for each row or column, has this effect.
+    """
+    size, kept = np.abs(view.totals.product), view.usable & (view.values != 0)
+    for axis in (None, 0, 1):
+        largest = np.where(kept, size, 0.0).max(axis=axis, keepdims=True)
+        small = INT4_HALF_STEPS * size <= largest
+        if not kept[wrong].any() and small[wrong].all() and (kept.sum(axis=axis) <= 1).all():
+            return True
+    return False
+
+
 def _without_lines(values: Array) -> Array:
     """Subtract the means of rows and columns from the values; in a single row or column, subtract its mean."""
     if 1 in values.shape:

@@ -207,7 +207,7 @@ class SideExplainer(UnexplainedSearch):
         flushed = self.faults.flushed(view, None, fit.wrong) if fit.wrong.any() else None
         if flushed is not None:
             return self._found("rounding", (flushed,), PLAIN, self.accumulators[0], fit.z, view)
-        if not fit.wrong.any() and middle(fit.z) > NEAR:
+        if not fit.wrong.any() and middle(np.where(are_live(view), fit.z, np.nan)) > NEAR:
             digits, into = printed_digits(self.side, view.totals), self.side.rounded_to
             tried = not digits and into == self.side.format
             ways = grid_of(self.problem, PLAIN, into, self.tick).directed_ways(self.side) if tried else []

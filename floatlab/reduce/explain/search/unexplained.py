@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import sqrt
+
+import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.epilogue.functions import function_of
+from floatlab.reduce.explain.estimates import factor_between, weighted_median
 from floatlab.reduce.explain.faults.certain import beyond_rounding
 from floatlab.reduce.explain.faults.finder import NEAR
 from floatlab.reduce.explain.faults.patterns import (
@@ -27,7 +31,7 @@ from floatlab.reduce.explain.precision.narrow import (
 )
 from floatlab.reduce.explain.precision.sampled_models import far_replay
 from floatlab.reduce.explain.precision.scaled import best_scaled, is_factor_alone, is_stored_scale
-from floatlab.reduce.explain.problem import Fit, View, view_of
+from floatlab.reduce.explain.problem import Fit, View, middle, view_of
 from floatlab.reduce.explain.residuals import (
     find_places,
     mask_of,
@@ -41,6 +45,7 @@ _MOST_OF_FEW = 0.7  # the same share if a result has too few elements for a reli
 _MOST_OF_ALL = 0.75  # rectangles with a larger share of the elements are not reported as wrong regions
 _RIGHT = 0.2  # if more than this share of the elements is right, the result is not reported as another product
 _EQUAL = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
+_LOOSE = 1.5  # an estimated shift may leave errors of up to this many error bounds
 _LISTED = 16  # up to this many wrong elements are listed even if they are most elements of the result
 
 
@@ -225,7 +230,7 @@ class UnexplainedSearch(ModelSearch):
         found = []
         for each in self.options:
             self.tick()
-            left = self.faults.left(each.view, each.product)
+            left = _shift_left(each.view, each.product)
             # A model that barely changes the product is no alternative to the plain product.
             if left <= NEAR and (each.model is PLAIN or is_apart(each)) and each.view.usable.sum() > GAIN:
                 found.append((each.model.weight, left, each.model, each.accumulator))
@@ -245,6 +250,30 @@ class UnexplainedSearch(ModelSearch):
         return None
 
     def _improves(self, view: View, fault: Fault) -> bool:
-        """Return whether a model and a fault leave clearly smaller errors than a bias or a factor without a model."""
+        """Return whether a model and a fault explain more than a bias or a factor of the plain product does."""
         room = 1 + _EQUAL / sqrt(view.values.size)
-        return fault.left * room < self.faults.left(view, None)
+        return fault.left * room < _shift_left(view, None) or not _shift_fits(view)
+
+
+def _shift_left(view: View, product: Array | None) -> float:
+    """Return the median error, in sigmas, that remains after subtracting the best bias or factor."""
+    with np.errstate(all="ignore"):
+        return min(middle(np.abs(error) / sigma) for error, _, sigma in _shift_residuals(view, product))
+
+
+def _shift_fits(view: View) -> bool:
+    """Return whether a bias or a factor explains all errors against the plain product."""
+    residuals = _shift_residuals(view, None)
+    return any((np.abs(error) <= _LOOSE * room)[view.usable].all() for error, room, _ in residuals)
+
+
+def _shift_residuals(view: View, product: Array | None) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield the errors, their limits and their sigmas after subtracting a bias per column, a bias per row, or a factor.
+
+    The bias or factor is estimated with medians.
+    """
+    error, room, sigma = view.errors(product)
+    yield from ((error - weighted_median(error, sigma, axis), room, sigma) for axis in (0, 1))
+    exact = view.totals.product if product is None else product
+    if factor := factor_between(np.where(view.usable, view.values, np.nan), exact, sigma):
+        yield view.errors(product, factor)
