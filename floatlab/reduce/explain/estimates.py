@@ -12,6 +12,7 @@ _LARGEST_FACTOR = 1e5  # factors above this, or below its reciprocal, are not tr
 _INTERVALS = 1 << 18  # if no number lies in all intervals, about this many of them are compared
 _INSET = 1 / 8  # share of an interval, at each end, that is left out
 _NEARLY = 3.0  # a factor nearly fits an element if it leaves an error of at most this many error bounds
+_UNSURE = 4.0  # a factor differs from its estimate by at most this many standard deviations
 _ALIKE = 1e-5  # numbers of rows that differ by less than this, relative to the largest number, count as equal
 PROVED, _MOST_BITS = 40.0, 8.0  # the evidence that proves a shift, in bits; one element counts at most _MOST_BITS
 
@@ -125,6 +126,23 @@ def _most_common(lows: Array, highs: Array) -> float:
     order = np.sort(lows[some])
     inside = np.searchsorted(order, order, "right") - np.searchsorted(np.sort(highs[some]), order, "left")
     return float(order[inside.argmax()])
+
+
+def likeliest_factor(factor: float, error: Array, exact: Array, sigma: Array) -> tuple[float, float]:
+    """Return the limits between which the true factor probably lies.
+
+    The limits follow from the errors that remain with the estimate `factor`. The mean of these errors is far more
+    precise than the limits of single errors, which allow many factors, often including 1.
+    """
+    with np.errstate(all="ignore"):
+        slope, z = exact / sigma, error / sigma
+    usable = np.isfinite(slope) & np.isfinite(z)
+    power = float((slope[usable] ** 2).sum())
+    if not power:
+        return -np.inf, np.inf
+    off = float((slope[usable] * z[usable]).sum()) / power
+    unsure = _UNSURE * float(np.sqrt(np.mean((z[usable] - off * slope[usable]) ** 2) / power))
+    return factor + off - unsure, factor + off + unsure
 
 
 def robust_shifts(values: Array, exact: Array, sigma: Array) -> Iterator[tuple[float, int | None]]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import floatlab as fl
+from floatlab.reduce.explain.diagnosis import diagnose
 
 BF16 = ml_dtypes.bfloat16
 FUNCTIONS = {
@@ -101,3 +102,37 @@ def test_the_bias_is_missing_in_some_rows(rows, dtype):
     found = fl.compare(good, bad, inputs=(x, w), op="linear", bias=bias).diagnosis
     words = f"Yes: rows {rows}–19, columns 0–11 of B are wrong: the bias is missing there"
     assert (found.status, found.first[: len(words)]) == ("bug", words), found.first
+
+
+def from_bias(x, y, bias):
+    """Return the product plus the bias: each sum starts from the bias and adds one term after the other."""
+    total = np.broadcast_to(bias, (len(x), y.shape[1])).astype(np.float32)
+    for k in range(x.shape[1]):
+        total = total + x[:, k : k + 1] * y[k]
+    return total
+
+
+@pytest.mark.parametrize("times", [1, 30, 1000])
+@pytest.mark.parametrize("shape", [(31,), (25, 1), ()])
+def test_sums_that_start_from_a_bias_have_no_wrong_elements(shape, times):
+    x, y, bias = normal(86, (25, 40), (40, 31), shape)
+    bad = from_bias(x, y / 30, times * bias)
+    found = diagnose(x, y / 30, x @ (y / 30), bad)
+    assert (found.status, found.names) == ("bug", ("bias",)), found.first
+    bad[3, 7] += times / 10
+    found = diagnose(x, y / 30, x @ (y / 30), bad)
+    assert (found.status, found.names) == ("bug", ("bias", "elements")), found.first
+    assert found.causes[1].where == ((3, 7),)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("of", ["x", "y"])
+def test_a_zero_point_leaves_no_wrong_elements(of, dtype):
+    x, y = normal(87, (25, 40), (40, 31), dtype=dtype)
+    x, y = (x / 10, y) if of == "x" else (x, y / 10)
+    bad = (x + 3) @ y if of == "x" else x @ (y + 3)
+    found = diagnose(x, y, x @ y, bad)
+    assert (found.status, found.names) == ("bug", ("bias",)), found.first
+    bad[3, 7] += 0.1
+    found = diagnose(x, y, x @ y, bad)
+    assert (found.names, found.causes[-1].where) == (("bias", "elements"), ((3, 7),)), found.first

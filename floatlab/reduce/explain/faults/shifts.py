@@ -11,11 +11,13 @@ from functools import cached_property
 import numpy as np
 
 from floatlab.arrays.types import Array
+from floatlab.reduce.explain.epilogue.added_bias import limit_with_bias
 from floatlab.reduce.explain.epilogue.given_bias import fate_of_bias
 from floatlab.reduce.explain.estimates import (
     PROVED,
     between,
     factor_between,
+    likeliest_factor,
     line_factors,
     robust_shifts,
     shift_bits,
@@ -46,7 +48,6 @@ _SURELY = 3.0  # if sums may be narrow, an element is wrong only if its error ex
 # In results of at most _ADJUSTED elements, the estimated bias is adjusted. Factor and bias are estimated _TURNS times.
 _ADJUSTED, _TURNS = 1 << 18, 3
 _ROUND = 1e-3  # if there is also a bias, the first estimate of a factor is rounded, changing by at most this share
-_UNSURE = 4.0  # a factor differs from its estimate by at most this many standard deviations
 _AXES = ("column", "row", "result")
 CUT = "inputs that were cut off to fewer digits"
 
@@ -110,6 +111,10 @@ class ShiftFinder:
                 continue
             # Every element gives a lower and an upper bound of the added number.
             shift, holds = between(error - room, error + room, axis)
+            if not holds:
+                limit = limit_with_bias(self.problem, view, weighted_median(error, sigma, axis), axis)
+                wide = np.maximum(room, limit + view.half)
+                shift, holds = between(error - wide, error + wide, axis)
             if not holds:
                 continue
             with np.errstate(all="ignore"):
@@ -175,7 +180,7 @@ class ShiftFinder:
         factor, holds = between(low.reshape(-1, 1), high.reshape(-1, 1), 0)
         if not holds or (np.abs(error) > room)[view.usable & zero].any():
             return None
-        least, most = _likeliest(rough, error[view.usable], exact[view.usable], sigma[view.usable])
+        least, most = likeliest_factor(rough, error[view.usable], exact[view.usable], sigma[view.usable])
         first, last = max(float(np.nanmax(low)), least), min(float(np.nanmin(high)), most)
         factor[...] = shortest_between(first, last) if first <= last else factor
         with np.errstate(all="ignore"):
@@ -231,6 +236,9 @@ class ShiftFinder:
                 axis = axis if off.any() else None
                 shift = (factor - 1) * exact + off
                 room = room + 2.0**-view.format.precision * np.abs(off)
+                if axis is not None:
+                    with_bias = limit_with_bias(self.problem, view, off / factor, axis)
+                    room = np.maximum(room, abs(factor) * with_bias + view.half)
                 telling = middle(room[usable] / np.abs((factor * exact)[usable])) < _TELLING
                 error = np.abs(values - factor * exact - off)
                 wrong = usable & ~(error <= room)
@@ -361,23 +369,6 @@ class ShiftFinder:
         """Return whether the median error is too large for rounding, even if every single error is within its bound."""
         z = np.where(are_live(view), view.fit(product).z, np.nan)
         return int(view.usable.sum()) >= ENOUGH and middle(z) > NEAR
-
-
-def _likeliest(factor: float, error: Array, exact: Array, sigma: Array) -> tuple[float, float]:
-    """Return the limits between which the true factor probably lies.
-
-    The limits follow from the errors that remain with the estimate `factor`. The mean of these errors is far more
-    precise than the limits of single errors, which allow many factors, often including 1.
-    """
-    with np.errstate(all="ignore"):
-        slope, z = exact / sigma, error / sigma
-    usable = np.isfinite(slope) & np.isfinite(z)
-    power = float((slope[usable] ** 2).sum())
-    if not power:
-        return -np.inf, np.inf
-    off = float((slope[usable] * z[usable]).sum()) / power
-    unsure = _UNSURE * float(np.sqrt(np.mean((z[usable] - off * slope[usable]) ** 2) / power))
-    return factor + off - unsure, factor + off + unsure
 
 
 def _is_constant(values: Array, axis: int, room: Array) -> bool:
