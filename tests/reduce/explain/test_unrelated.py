@@ -105,3 +105,18 @@ def test_two_precise_numbers_show_a_moved_row_or_column(turned):
     product = whole[0] @ whole[1]
     found = diagnose(*whole, product, (product[:, ::-1] if turned else product[::-1]).copy())
     assert (found.status, "rows-moved" in found.names, "columns-moved" in found.names) == ("bug", False, False)
+
+
+@pytest.mark.parametrize("move", ["permuted columns", "rows shifted by one"])
+def test_moved_lines_beside_changed_inputs_that_no_model_describes(move):
+    rng = np.random.default_rng(4)
+    x, y = (rng.standard_normal(shape).astype(np.float32) for shape in ((24, 40), (40, 30)))
+    near = (x + 0.1 * rng.standard_normal(x.shape).astype(np.float32)) @ y
+    to = rng.permutation(30) if move == "permuted columns" else np.roll(np.arange(24), 1)
+    found = diagnose(x, y, x @ y, near[:, to] if len(to) == 30 else near[to])
+    (cause,) = found.causes
+    assert (found.status, cause.name) == ("bug", "columns-moved" if len(to) == 30 else "rows-moved")
+    assert dict(cause.where) == {i: j for i, j in enumerate(to) if i != j}
+    copies = near.copy()
+    copies[:] = near[5]  # every row is similar to one row of the product
+    assert diagnose(x, y, x @ y, copies).status != "rounding"

@@ -1,4 +1,7 @@
-"""Decide whether rows or columns of a result were certainly moved, or agree with the product only by chance."""
+"""Decide whether rows or columns of a result were certainly moved, or agree with the product only by chance.
+
+Moved rows are also recognised if their numbers are only similar to those of the product.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,11 @@ from floatlab.reduce.explain.faults.patterns import have_few_digits
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.problem import ProductProblem, View
 
+_LONG = 8  # rows are compared only if they have at least this many numbers; fewer may be similar by chance
+_LINES = 64  # about this many rows are examined first
+# Rows a and b are similar if ‖a − b‖² is at most the share _SIMILAR of ‖a‖² + ‖b‖², and different if it is at least the
+# share _DIFFERENT.
+_SIMILAR, _DIFFERENT = 0.02, 0.2
 _BITS = 20.0  # a number shows where it belongs if it is at least 2**20 times as large as its error limit
 
 
@@ -50,3 +58,36 @@ def are_surely_moved(problem: ProductProblem, view: View, moved: Fault, wrong: A
         if np.count_nonzero(fits.all(axis=1 - axis)) != 1:
             return False
     return True
+
+
+def similar_lines(view: View, wrong: Array) -> Fault | None:
+    """Return the fault if each row is similar to one row of the product, and to no other row, but some were moved.
+
+    The errors of the numbers may be as large as those of inputs that were quantised to 4 bits. The same is tried for
+    columns. Return None if neither rows nor columns were moved.
+    """
+    for name, turned in (("rows-moved", False), ("columns-moved", True)):
+        values, product = (each.T if turned else each for each in (view.values, view.totals.product))
+        if values.shape[1] < _LONG or not view.usable.all():
+            continue
+        size = np.sqrt(np.mean(product * product, axis=0))
+        a, b = (each / np.where(size > 0, size, 1.0) for each in (values, product))
+        to = _sources(a[:: max(1, len(a) // _LINES)], b)
+        if to is None or (to := _sources(a, b)) is None:
+            continue
+        at = np.flatnonzero(to != np.arange(len(to)))
+        if at.size:
+            kind = "copied" if len(set(to.tolist())) < len(to) else "permuted"
+            known = ("kind", kind), ("others", "off by more than rounding, too")
+            return Fault(name, tuple((int(i), int(to[i])) for i in at), known, wrong)
+    return None
+
+
+def _sources(a: Array, b: Array) -> Array | None:
+    """Return, for each row of a, the index of the only row of b to which it is similar; None if any row has none."""
+    with np.errstate(all="ignore"):
+        sizes = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1)
+        apart = (sizes - 2 * a @ b.T) / np.where(sizes > 0, sizes, 1.0)
+    to = apart.argmin(axis=1)
+    near = apart <= _DIFFERENT
+    return to if (apart.min(axis=1) <= _SIMILAR).all() and (near.sum(axis=1) == 1).all() else None

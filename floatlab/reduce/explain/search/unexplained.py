@@ -12,6 +12,7 @@ from floatlab.reduce.explain.epilogue.functions import function_of
 from floatlab.reduce.explain.estimates import factor_between, weighted_median
 from floatlab.reduce.explain.faults.certain import beyond_rounding
 from floatlab.reduce.explain.faults.finder import NEAR
+from floatlab.reduce.explain.faults.moved import similar_lines
 from floatlab.reduce.explain.faults.patterns import (
     are_among_others,
     are_exact,
@@ -164,6 +165,8 @@ class UnexplainedSearch(ModelSearch):
         known = unrelated(self.problem, view, self.side)
         if not known:
             return None
+        if (moved := similar_lines(view, fit.wrong)) is not None:
+            return self._bug(view, moved)
         if (region := self.faults.region_alone(view, fit.wrong)) is not None:
             return self._bug(view, region)
         some = are_live(view)
