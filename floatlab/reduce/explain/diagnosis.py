@@ -20,7 +20,7 @@ from floatlab.reduce.explain.faults.patterns import (
     place_bits,
 )
 from floatlab.reduce.explain.faults.small import SmallFaults
-from floatlab.reduce.explain.findings import STAGES, SideExplanation, merged, overflow_of
+from floatlab.reduce.explain.findings import STAGES, SideExplanation, merged, with_overflow
 from floatlab.reduce.explain.first_line import (
     LETTERS,
     bug_line,
@@ -141,7 +141,10 @@ class _PairDiagnosis:
         first, second = self.explained = self._replayed() or tuple(map(self._explain, self.sides))
         if not self.differing.any():
             return self._identical()
-        first, second = self.explained = tuple(map(self._with_overflow, self.explained, self.explained[::-1]))
+        first, second = self.explained = (
+            with_overflow(self.problem, first, second),
+            with_overflow(self.problem, second, first),
+        )
         causes = merged(first.causes, second.causes)
         states = {first.status, second.status}
         if self._is_shared():
@@ -163,11 +166,6 @@ class _PairDiagnosis:
     def _explain(self, side: Side) -> SideExplanation:
         self.found.append(SideExplainer(self.problem, side, self.differing, self.tick).explain())
         return self.found[-1]
-
-    def _with_overflow(self, found: SideExplanation, other: SideExplanation) -> SideExplanation:
-        """Return `found`, with a bug added if some elements overflowed but are finite in the other result."""
-        overflow = overflow_of(self.problem, found, other)
-        return found if overflow is None else found.replace(status="bug", causes=(overflow, *found.causes))
 
     def _is_shared(self) -> bool:
         """Return whether both results have the same faults and differ from each other only by rounding."""

@@ -209,6 +209,23 @@ def stray_words(side: Side, stray: Array) -> str:
     return "NaN or infinite" if not side.finite[stray].any() else "not the NaN or ∞ that the inputs make"
 
 
+def with_overflow(problem: ProductProblem, found: SideExplanation, other: SideExplanation) -> SideExplanation:
+    """Return `found`, with a bug added if some elements overflowed but are finite in the other result.
+
+    If `found` does not explain the finite elements, the bug says so, and the elements that may be wrong are not named.
+    """
+    overflow = overflow_of(problem, found, other)
+    if overflow is None:
+        return found
+    causes = found.causes
+    if found.status == "unknown":
+        causes = tuple(each for each in causes if each.name != "elements")
+        rival = found.rival or "sums that are rounded in one direction"
+        others = f"explained by {found.doubt} or by {rival}" if found.doubt else "off by more than rounding, too"
+        overflow = overflow.replace(evidence=(*overflow.evidence, ("others", others)))
+    return found.replace(status="bug", causes=(overflow, *causes))
+
+
 def overflow_of(problem: ProductProblem, found: SideExplanation, compared: SideExplanation) -> DiagnosedCause | None:
     """Return a cause that lists the elements that overflowed but are finite in the other result, or None.
 

@@ -165,6 +165,21 @@ def test_partial_sums_that_overflow_are_no_rounding():
     assert "partial sums there overflowed" in found.first
 
 
+def test_an_overflow_does_not_vouch_for_the_other_elements():
+    rng = np.random.default_rng(102)
+    x, y = rng.standard_normal((24, 96)), (rng.standard_normal((96, 12)) * 10).astype(np.float16)
+    x = (x * 10.0 ** rng.integers(-2, 4, (24, 1))).astype(np.float16)
+    noisy = y * (1 + 0.05 * rng.standard_normal(y.shape))
+    with np.errstate(over="ignore"):
+        half, made = (x.astype(np.float32) @ y).astype(np.float16), (x.astype(np.float32) @ noisy).astype(np.float16)
+    found = diagnose(x, y, x.astype(np.float32) @ y, half)
+    assert (found.status, found.names[0]) == ("bug", "nan")
+    assert found.first.endswith("Besides: output rounded in B (binary16).")
+    found = diagnose(x, y, x.astype(np.float32) @ y, made)
+    assert (found.status, set(found.names)) == ("bug", {"nan"})
+    assert found.first.endswith("; others are off by more than rounding, too.")
+
+
 @pytest.mark.parametrize("form", ["%.2f", "%.3f", "%.4f", "%.3g", "%.4g"])
 def test_selected_rows_that_were_printed_in_binary16_are_not_wrong(form):
     rng = np.random.default_rng(5)
