@@ -269,12 +269,39 @@ def term_counts(x: Array, y: Array, error: Array) -> Array | None:
     return whole if whole.any() and np.abs(found - whole).max() < _CERTAIN else None
 
 
+def lines_without(bad: Array) -> tuple[Array, ...]:
+    """Return an index, made by `np.ix_`, of the rows and columns that remain when no element in a mask is left.
+
+    Again and again, the row or column with the largest share of such elements is left out.
+
+    >>> bad = np.zeros((3, 4), bool)
+    >>> bad[2, 1] = bad[0, 1] = True
+    >>> [each.ravel().tolist() for each in lines_without(bad)]
+    [[0, 1, 2], [0, 2, 3]]
+    """
+    rows, columns = (np.ones(count, bool) for count in bad.shape)
+    by_row, by_column = bad.sum(axis=1), bad.sum(axis=0)
+    while by_row.any():
+        if by_row.max() * rows.sum() > by_column.max() * columns.sum():
+            at = by_row.argmax()
+            rows[at], by_row[at] = False, 0
+            by_column -= bad[at] & columns
+        else:
+            at = by_column.argmax()
+            columns[at], by_column[at] = False, 0
+            by_row -= bad[:, at] & rows
+    return np.ix_(rows, columns)
+
+
 def correlation(values: Array, product: Array, usable: Array) -> float:
     """Return the correlation of a result with the product, after the means of rows and columns are subtracted.
 
-    Return 1 if there are too few elements, if some elements are not usable, or if the correlation is not defined.
+    Rows or columns that contain elements that are not usable are left out. Return 1 if too few elements remain, or if
+    the correlation is not defined.
     """
-    if not usable.all() or min(values.shape) < 4 or values.size < 30:
+    index = lines_without(~usable)
+    values, product = values[index], product[index]
+    if min(values.shape) < 4 or values.size < 30:
         return 1.0
     a, b = (each - each.mean(axis=0) - each.mean(axis=1, keepdims=True) + each.mean() for each in (values, product))
     with np.errstate(all="ignore"):

@@ -120,3 +120,28 @@ def test_moved_lines_beside_changed_inputs_that_no_model_describes(move):
     copies = near.copy()
     copies[:] = near[5]  # every row is similar to one row of the product
     assert diagnose(x, y, x @ y, copies).status != "rounding"
+
+
+def test_noise_beside_infinities_is_not_the_product():
+    rng = np.random.default_rng(86)
+    x, y = rng.standard_normal((30, 64)).astype(np.float16), rng.standard_normal((64, 20)).astype(np.float16)
+    x[[3, 9]] *= 8000
+    good = x.astype(np.float32) @ y.astype(np.float32)
+    with np.errstate(over="ignore"):
+        noise = (rng.standard_normal(good.shape) * np.abs(good).mean(axis=1, keepdims=True)).astype(np.float16)
+        half = good.astype(np.float16)
+    noise[~np.isfinite(half)] = half[~np.isfinite(half)]
+    assert np.isinf(noise).sum() > 4
+    assert fl.compare(good, noise, inputs=(x, y)).diagnosis.names[-1] == "not-the-product"
+
+
+def test_one_huge_element_beside_quantised_inputs_does_not_hide_the_product():
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        x, y = rng.standard_normal((8, 48)).astype(np.float32), rng.standard_normal((48, 50)).astype(np.float32)
+        step = np.quantile(np.abs(y), 0.97) / 127
+        made = x @ (np.clip(np.rint(y / step), -127, 127) * step).astype(np.float32)  # large weights are clipped
+        assert fl.compare(x @ y, made, inputs=(x, y)).diagnosis.status == "unknown"
+        made[1, 10] *= 1e4
+        found = fl.compare(x @ y, made, inputs=(x, y)).diagnosis
+        assert found.first == "Yes: element (1, 10) of B is wrong; others are off by more than rounding, too."

@@ -9,8 +9,9 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import parse_format
 from floatlab.reduce.explain.findings import ENOUGH
+from floatlab.reduce.explain.noise import Totals
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
-from floatlab.reduce.explain.residuals import correlation, share_of
+from floatlab.reduce.explain.residuals import correlation, lines_without, share_of
 from floatlab.reduce.explain.stages import INT4_HALF_STEPS, coarsest_models
 from floatlab.reduce.results.diagnosis_record import Evidence
 
@@ -91,8 +92,8 @@ def unrelated_share(view: View, some: Array | bool = True) -> float:
 
     This is the larger of two numbers. The first is the share of elements, among those in the mask `some`, whose errors
     are too large to come from rounded inputs. Here, an error is the difference from the multiple of the product that
-    fits the result best. The second number is 1 − |r|, where r is the correlation between the whole result and the
-    product.
+    fits the result best. The second number is 1 − |r|, where r is the correlation between the result and the product.
+    Rows or columns with outliers are left out of the correlation (see `_outliers`).
     """
     totals, usable = view.totals, view.usable & some
     usable = usable & (totals.squares > 0) if (usable & (totals.squares > 0)).any() else usable
@@ -101,7 +102,8 @@ def unrelated_share(view: View, some: Array | bool = True) -> float:
         a, b = (each[usable] / scale[usable] for each in (totals.product, view.values))
         far = np.abs(b - (float(a @ b) / max(float(a @ a), 1e-300)) * a)
     share = share_of(far > _FAR)
-    return max(share, 1.0 - abs(correlation(view.values / scale, totals.product / scale, view.usable)))
+    kept = view.usable & ~_outliers(totals, view.values, view.usable)
+    return max(share, 1.0 - abs(correlation(view.values / scale, totals.product / scale, kept)))
 
 
 def is_noise(problem: ProductProblem, view: View, side: Side) -> bool:
@@ -126,28 +128,44 @@ def _lost_correlation(problem: ProductProblem, side: Side) -> Evidence:
     where a correlation is clearest, have more weight. Quantisation may turn almost all numbers into zeros. Therefore,
     also return an empty tuple if at least half of the numbers of the result are zero, and the other numbers are related
     to the product.
+
+    Rows or columns are left out if they contain an element without a known error or an outlier (see `_outliers`),
+    because a few huge numbers suffice to destroy a correlation.
     """
     index, sample = np.ix_(problem.rows, problem.columns), problem.sample
     values, exact = side.values[index], sample.product
-    if not (side.finite[index] & problem.known[index] & (sample.squares > 0)).all() or values.size < ENOUGH:
+    bad = ~(side.finite[index] & problem.known[index] & (sample.squares > 0))
+    if values.size < ENOUGH:
         return ()
-    if _keeps_large_numbers(values, exact, np.sqrt(sample.squares)):
+    kept = lines_without(bad | _outliers(sample, values, ~bad))
+    values, exact, size = values[kept], exact[kept], np.sqrt(sample.squares[kept])
+    if values.size < ENOUGH or _keeps_large_numbers(values, exact, size):
         return ()
-    models, noise = _coarsest_products(problem), sample.size * 2.0**-_BFLOAT.precision
+    models, noise = [each[kept] for each in _coarsest_products(problem)], sample.size[kept] * 2.0**-_BFLOAT.precision
     with np.errstate(all="ignore"):
-        size, one = np.sqrt(sample.squares), np.ones(exact.shape)
+        one = np.ones(exact.shape)
         for less, scale in ((_without_lines, size), (_without_lines, one), (_without_factors, one)):
             goal, result = less(exact / scale), less(values / scale)
             power, spread = _power(goal), _power(noise / scale)
             others = [less(made / scale) for made in models]
-            kept = [_correlation(each, goal)[0] for each in others if _power(each) > _EMPTY * _power(result)]
+            found = [_correlation(each, goal)[0] for each in others if _power(each) > _EMPTY * _power(result)]
             # If all computations are left out as almost zero, any correlation is expected to remain.
-            least = min(kept, default=1.0) * sqrt(power / (power + spread) if power > 0 else 0.0)
+            least = min(found, default=1.0) * sqrt(power / (power + spread) if power > 0 else 0.0)
             own, sigma = _correlation(result, goal)
             if least >= _KEPT and abs(own) < _LOST * least and least - abs(own) > _SIGMAS * sigma:
                 known = ("correlation with the product", f"{own:.2g}")
-                return (known, ("with inputs of 4 bits", f"{least:.2g}")) if kept else (known,)
+                return (known, ("with inputs of 4 bits", f"{least:.2g}")) if found else (known,)
     return ()
+
+
+def _outliers(totals: Totals, values: Array, usable: Array) -> Array:
+    """Return the mask of the three largest errors if they have more power than all others; else an empty mask."""
+    if values.size < _FEW:
+        return np.zeros(values.shape, np.bool_)
+    with np.errstate(all="ignore"):
+        errors = np.where(usable & (totals.squares > 0), np.abs(totals.error(values)) / np.sqrt(totals.squares), 0.0)
+        large: Array = errors > np.partition(errors, -_FEW, axis=None)[-_FEW]
+        return large & (_power(errors[large]) > _power(errors[~large]))
 
 
 def _keeps_large_numbers(values: Array, exact: Array, size: Array) -> bool:
