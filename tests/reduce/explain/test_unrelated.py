@@ -145,3 +145,11 @@ def test_one_huge_element_beside_quantised_inputs_does_not_hide_the_product():
         made[1, 10] *= 1e4
         found = fl.compare(x @ y, made, inputs=(x, y)).diagnosis
         assert found.first == "Yes: element (1, 10) of B is wrong; others are off by more than rounding, too."
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 1), (1, 1)])
+def test_a_few_zeros_are_named_as_zeros(shape):
+    rng = np.random.default_rng(6)
+    x, y = rng.random((shape[0], 3), np.float32) + 1, rng.random((3, shape[1]), np.float32) + 1
+    found = fl.compare(x @ y, np.zeros(shape, np.float32), inputs=(x, y)).diagnosis
+    assert (found.names, found.first) == (("region",), "Yes: all of B is zero.")

@@ -357,6 +357,12 @@ class FaultFinder(ShiftFinder):
         return Fault(name, (), (known,), wrong), Fault("scale", (), (("factor", f"{factor:.9g}"),), wrong)
 
 
+def all_zero(view: View, wrong: Array) -> Fault | None:
+    """Return the fault that all elements of a result are zero, or None if an element is not zero."""
+    where = tuple((0, count) for count in view.values.shape)
+    return None if view.values.any() else Fault("region", (where,), (("holds", "zeros"), ("all", "elements")), wrong)
+
+
 def _in_other_memory_orders(view: View) -> Iterator[View]:
     """Yield views that undo a wrong memory order: stored by columns and read by rows, or the reverse."""
     m, n = view.values.shape

@@ -11,7 +11,7 @@ from floatlab.arrays.types import Array
 from floatlab.reduce.explain.epilogue.functions import function_of
 from floatlab.reduce.explain.estimates import factor_between, weighted_median
 from floatlab.reduce.explain.faults.certain import beyond_rounding
-from floatlab.reduce.explain.faults.finder import NEAR
+from floatlab.reduce.explain.faults.finder import NEAR, all_zero
 from floatlab.reduce.explain.faults.moved import similar_lines
 from floatlab.reduce.explain.faults.patterns import (
     are_among_others,
@@ -169,8 +169,9 @@ class UnexplainedSearch(ModelSearch):
             return self._bug(view, moved)
         if (region := self.faults.region_alone(view, fit.wrong)) is not None:
             return self._bug(view, region)
-        some = are_live(view)
-        return self._bug(view, Fault("not-the-product", (), known)) if share_of(~fit.wrong[some]) <= _RIGHT else None
+        if share_of(~fit.wrong[are_live(view)]) > _RIGHT:
+            return None
+        return self._bug(view, all_zero(view, fit.wrong) or Fault("not-the-product", (), known))
 
     def _region(self, view: View, fit: Fit) -> SideExplanation | None:
         """Explain the result by wrong rectangles.
