@@ -242,8 +242,10 @@ class Noise(Record):
             exact: Array = (totals.size * self.u <= totals.grain) & (totals.grain >= self.quantum)
             exact |= totals.size == 0  # sums of zeros are exact
             if product is not None:  # a model rounds the inputs or the sums of blocks, so its terms may be larger
-                exact &= (totals.size * self.u * _LARGER <= totals.grain) & (np.remainder(product, totals.grain) == 0)
+                exact &= totals.size * self.u * _LARGER <= totals.grain
                 exact &= product != 0  # 0 is a multiple of every grain, so it is no evidence
+                # Sums of scaled numbers are multiples of the grain only by chance, so all elements must be multiples.
+                exact &= (np.remainder(product, totals.grain) == 0)[exact].all()
         return exact
 
 

@@ -133,6 +133,30 @@ def test_changes_agree_with_ml_dtypes():
         assert np.array_equal(found[text], ways.f64(other)), text
 
 
+@pytest.mark.parametrize("seed", [1, 3, 5])
+def test_one_wrong_element_is_no_tie_of_an_input(seed):
+    rng = np.random.default_rng(seed)
+    x, y = (rng.integers(-8, 9, shape).astype(np.float32) for shape in ((29, 27), (27, 33)))  # many ties in E4M3
+    narrow = blind.scaled(x, blind.E4M3, 448.0, 1) @ blind.scaled(y.T, blind.E4M3, 448.0, 1).T
+    bad = narrow.astype(np.float32)
+    bad[7, 11] += 0.03 * bad.std()
+    assert diagnose(x, y, x @ y, bad).status in ("bug", "unknown")
+    bad[7, 11] += 0.5 * bad.std()
+    found = diagnose(x, y, x @ y, bad)
+    assert [each.where for each in found.causes if each.name == "elements"] == [((7, 11),)], found.first
+
+
+def test_a_tie_of_an_input_changes_a_column():
+    rng = np.random.default_rng(2)
+    x, y = rng.standard_normal((19, 14)).astype(np.float32), rng.integers(-127, 128, (14, 15)).astype(np.float32)
+    y[0, 0], y[3, 2] = 127, 2.5
+    coarse = blind.integers(x, 127)
+    narrow = coarse @ blind.integers(y, 127)
+    narrow[:, 2] += coarse[:, 3]  # 2.5 becomes 3, not 2
+    found = diagnose(x, y, x @ y, narrow.astype(np.float32))
+    assert (found.status, found.names) == ("rounding", ("inputs-quantized",)), found.first
+
+
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("kind", INPUT_KINDS)
 def test_blind_inputs(kind):

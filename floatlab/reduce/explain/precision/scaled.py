@@ -71,12 +71,30 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
             made = change(near, near, axis)
             low, high = np.minimum(low, made), np.maximum(high, made)
         sides.append(np.maximum(np.abs(low), np.abs(high)))
-        steps.append(high - low)
+        step, slack = high - low, 8 * _TIE * sides[-1]  # the scales change, too, by about _TIE
+        steps.append(np.where(step > slack, step + slack, 0.0))
     with np.errstate(all="ignore"):
-        most = steps[0] @ sides[1] + sides[0] @ steps[1]
+        room = view.half + view.noise.limit(view.totals, product)
+        most = _moved(steps[0], sides[1], fit.wrong, room) + _moved(steps[1].T, sides[0].T, fit.wrong.T, room.T).T
         error = np.abs(view.totals.error(view.values, product))
-        room = most + view.half + view.noise.limit(view.totals, product)
-    return bool((error <= room)[fit.wrong].all())
+    return bool((error <= room + most)[fit.wrong].all())
+
+
+def _moved(steps: Array, others: Array, wrong: Array, room: Array) -> Array:
+    """Return the largest changes of a product if numbers of its first factor are rounded in the other direction.
+
+    `steps` holds the change of each of these numbers, and `others` the magnitudes of the second factor. A number
+    changes a whole row of the product. So it counts only if at least half of the elements that it alone would move by
+    more than `room` are wrong.
+    """
+    most = np.zeros(wrong.shape)
+    for i in np.flatnonzero(wrong.any(axis=1)):
+        terms = np.flatnonzero(steps[i])
+        change = steps[i, terms, None] * others[terms]
+        moved = change > room[i]
+        counts = 2 * (moved & wrong[i]).sum(axis=1) >= moved.sum(axis=1)
+        most[i] = change[counts].sum(axis=0)
+    return most
 
 
 def is_factor_alone(view: View, fault: Fault) -> bool:
