@@ -5,6 +5,8 @@ import pytest
 
 import floatlab as fl
 from floatlab.reduce.explain.diagnosis import diagnose
+from floatlab.reduce.explain.faults.fast import find_fast_product
+from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, view_of
 from tests.reduce import blind_ways as ways
 from tests.reduce.blind_cases import case
 
@@ -336,3 +338,39 @@ def test_three_rows_of_single_numbers_show_no_fast_product():
     made = case(9300064, "small scale")
     found = diagnose(made.x, made.y, made.actual, made.expected)
     assert "fast-product" not in found.names, found.first
+
+
+def bfloat16_with_large_terms(seed):
+    """Return two matrices of few digits. Most of their sums are exact, except those of the first term and others."""
+    rng = np.random.default_rng(seed)
+    (m, n), k = rng.integers(8, 50, 2), int(rng.integers(3, 9))
+    x, y = 0.05 * rng.standard_normal((m, k)), 0.05 * rng.standard_normal((k, n))
+    x[:, 0] *= 40
+    y[:, ::9] *= 20
+    return ways.narrow(x, "bf16").astype(np.float32), ways.narrow(y, "bf16").astype(np.float32)
+
+
+def toward_zero(x, y):
+    total = np.zeros((len(x), y.shape[1]), np.float32)
+    for k in range(x.shape[1]):
+        exact = ways.f64(x[:, k : k + 1]) * y[k : k + 1] + total
+        nearest = exact.astype(np.float32)
+        total = np.where(np.abs(nearest) > np.abs(exact), np.nextafter(nearest, np.float32(0)), nearest)
+    return total
+
+
+@pytest.mark.parametrize("seed", [3, 11, 25])
+def test_sums_toward_zero_of_few_digits_are_no_fast_product(seed):
+    x, y = bfloat16_with_large_terms(seed)
+    found = diagnose(x, y, x @ y, toward_zero(x, y))
+    assert (found.status, found.names) == ("rounding", ("accumulator",)), found.first
+
+
+@pytest.mark.parametrize("seed", [3, 11, 25])
+def test_exact_sums_do_not_hide_the_sizes_of_the_other_errors(seed):
+    x, y = bfloat16_with_large_terms(seed)
+    made = x @ y
+    factors, results = matrices_of(x, y, made, made)
+    problem = ProductProblem(*factors, (results[0].format,))
+    view = view_of(problem, Side("actual", results[0]), results[0].format)
+    assert find_fast_product(view, problem.x, problem.y) is None

@@ -234,6 +234,7 @@ def _likelihood(error: Array, blocks: Array) -> float:
     size = np.sqrt(matrix[..., range(4), range(4)])
     matrix, vector = matrix / size[..., None] / size[..., None, :], vector / size[..., None]
     far = (vector * np.linalg.solve(matrix, vector)).sum(axis=(-2, -1))
-    scale = max(float(np.median(far)) / _MEDIAN_OF_FOUR, _FLOOR)
+    some = far[far > 0]  # sums of few digits are often exact, which says nothing about the size of the other errors
+    scale = max(float(np.median(some)) / _MEDIAN_OF_FOUR if some.size else 0.0, _FLOOR)
     spread = np.linalg.slogdet(matrix)[1] + 2 * np.log(size).sum(axis=-1) + 4 * np.log(scale)
     return -0.5 * float((np.minimum(far / scale, _CAP) + spread).sum())

@@ -24,7 +24,14 @@ from floatlab.reduce.explain.faults.outliers import (
     outlying_lines,
     stand_apart,
 )  # fmt: skip
-from floatlab.reduce.explain.faults.patterns import Drift, are_among_others, drift_of, is_no_order, small_fault
+from floatlab.reduce.explain.faults.patterns import (
+    BITS_OF_SUMS,
+    Drift,
+    are_among_others,
+    drift_of,
+    is_no_order,
+    small_fault,
+)  # fmt: skip
 from floatlab.reduce.explain.faults.rearranged import CERTAIN, POSSIBLE, REARRANGED, rearranged_odds
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
 from floatlab.reduce.explain.faults.shared import may_be_rounding
@@ -91,13 +98,18 @@ class SmallFaults:
         a fast product, return a claim that names the algorithm. If the result is certainly a product that was
         rearranged in any other way, return None, because its errors are rounding errors.
         """
+        if claim.status == "rounding":
+            return claim  # a computation reproduces the result
         names = {each.name for each in claim.causes}
         if claim.status == "bug" and names <= {"elements", "region"}:
             (cause,) = claim.causes
             view, wrong = self.views[cause.side == "expected"], mask_of(cause.where, self.differing.shape)
             if agree_elsewhere(view, wrong, self.differing, self.problem.x, self.problem.y):
                 return claim
-        found = [find_fast_product(view, self.problem.x, self.problem.y) for view in self.views]
+        x, y = self.problem.x, self.problem.y
+        found = [
+            None if ways else find_fast_product(view, x, y) for view, ways in zip(self.views, self.ways, strict=True)
+        ]
         causes = tuple(
             DiagnosedCause("fast-product", "result", side.name, 1.0, (), each.evidence)
             for side, each in zip(self.sides, found, strict=True)
@@ -105,7 +117,7 @@ class SmallFaults:
         )
         if causes:
             return Claim("rounding", "", causes)
-        if claim.status == "bug" and any(each and not ways for each, ways in zip(found, self.ways, strict=True)):
+        if claim.status == "bug" and any(found):
             letter = LETTERS[claim.causes[0].side]
             return Claim("unknown", doubt_line([f"wrong elements in {letter}"], "the errors of a fast matrix product"))
         if claim.status == "bug" and {each.name for each in claim.causes} <= {"elements", "region"}:
@@ -147,9 +159,11 @@ class SmallFaults:
         return None
 
     def _one_sided(self) -> Claim | None:
-        """Return an "unknown" claim if all differences have the same direction; otherwise None.
+        """Return a claim if all differences have the same direction; otherwise None.
 
-        The directions are up, down, away from zero and toward zero. A factor or a bias causes such differences.
+        The directions are up, down, away from zero and toward zero. A factor or a bias causes such differences, so the
+        status of the claim is "unknown". But if sums that round in this direction reproduce a result, and at least
+        BITS_OF_SUMS elements differ, these sums are the cause.
         """
         count = int(self.differing.sum())
         if all(self.ways) or count < _FEWEST or self.differing.size - count < _EQUAL * count:
@@ -159,7 +173,8 @@ class SmallFaults:
         away = up == (b > 0)
         if not any(each.all() or not each.any() for each in (up, away)):
             return None
-        return Claim("unknown", one_sided_line(count))
+        sums = [self._directed(i) for i in (0, 1) if not self.ways[i] and count >= BITS_OF_SUMS]
+        return next(filter(None, sums), Claim("unknown", one_sided_line(count)))
 
     def _lone(self, elements: Array) -> Claim:
         share, where = share_of(elements), indices_of(elements)
@@ -197,16 +212,23 @@ class SmallFaults:
                 return Claim("unknown", rough_line(LETTERS[whose], times))
         return None
 
+    def _directed(self, i: int) -> Claim | None:
+        """Return the claim that a result comes from sums with directed rounding, or None if none reproduces it."""
+        side = self.sides[i]
+        ways = self.grid.directed_ways(side) if self.grid.into == side.rounded_to else []
+        if not ways:
+            return None
+        evidence = (("computed as", ways[0].text),)
+        return Claim("rounding", "", (DiagnosedCause("accumulator", "accumulator", side.name, 1.0, (), evidence),))
+
     def _shift(self, i: int, drift: Drift, name: str, words: str, is_certain: bool) -> Claim:
         """Return a claim that explains significant mean errors by a bias, a factor or sums with directed rounding.
 
         If several explanations are possible, the status of the claim is "unknown".
         """
-        side, whose = self.sides[i], ("actual", "expected")[i]
-        directed = self.grid.directed_ways(side) if self.grid.into == side.rounded_to else []
-        if directed:
-            evidence = (("computed as", directed[0].text),)
-            return Claim("rounding", "", (DiagnosedCause("accumulator", "accumulator", whose, 1.0, (), evidence),))
+        if directed := self._directed(i):
+            return directed
+        whose = ("actual", "expected")[i]
         axis = {"one number a column": 0, "one number a row": 1}.get(words)
         shift = drift.factor * self.problem.totals.product if axis is None else drift.means[axis]
         rival = self._rival_of_shift(i, shift, axis) or ("" if is_certain else "an order that was not tried")
