@@ -41,6 +41,39 @@ def test_a_function_of_the_product_is_named(name, dtype):
     assert (found.status, found.first) == ("bug", f"Yes: A is {name} of the product.")
 
 
+@pytest.mark.parametrize("dtype", [np.float32, BF16])
+def test_a_softmax_of_large_numbers_is_named(dtype):
+    x, y = ((6 * each).astype(dtype) for each in normal(86, (12, 9), (9, 14)))
+    good = (x.astype(np.float64) @ y.astype(np.float64)).astype(dtype)
+    powers = np.exp(good.astype(np.float64) - good.astype(np.float64).max(axis=1, keepdims=True))
+    made = (powers / powers.sum(axis=1, keepdims=True)).astype(dtype)  # nearly all numbers are 0 or 1
+    found = fl.compare(made, good, inputs=(x, y)).diagnosis
+    assert (found.status, found.first) == ("bug", "Yes: A is softmax (of each row) of the product.")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size", "made"),
+    [
+        (BF16, 30, lambda rng, shape: 1e-4 * rng.standard_normal(shape)),  # no softmax: it has negative numbers
+        (BF16, 30, lambda rng, shape: 1e-4 * rng.random(shape)),  # no softmax: the sum of a row is not 1
+        (BF16, 150, lambda rng, shape: rng.random(shape)),
+        (np.float32, 1e5, lambda rng, shape: rng.random(shape)),
+        (np.float32, 1e8, lambda rng, shape: rng.standard_normal(shape)),
+    ],
+)
+def test_a_bounded_function_of_large_numbers_is_not_any_result(dtype, size, made):
+    x, y = ((size * each).astype(dtype) for each in normal(87, (12, 9), (9, 14)))
+    good = (x.astype(np.float32) @ y.astype(np.float32)).astype(dtype)
+    found = fl.compare(good, made(np.random.default_rng(88), good.shape).astype(dtype), inputs=(x, y)).diagnosis
+    assert found.names == ("not-the-product",), found.first
+
+
+def test_a_function_that_is_zero_everywhere_is_not_named():
+    x, y, noise = (1e4 * np.abs(each) for each in normal(89, (12, 9), (9, 14), (12, 14)))
+    found = fl.compare(-x @ y, noise / 1e4, inputs=(-x, y)).diagnosis  # GELU gives 0 for all numbers of −x·y
+    assert found.names == ("not-the-product",), found.first
+
+
 def added(dtype, product, *biases):
     """Return the product in `dtype`, to which the biases are added one after the other, each sum rounded."""
     made = product.astype(dtype)

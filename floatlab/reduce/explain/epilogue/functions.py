@@ -19,6 +19,8 @@ _LEFT = 0.25  # a function may leave at most this share of the median error, or 
 _SAMPLE = 256  # functions are tried on about this many elements first
 _CONSTANT = 1e-5  # programs may have rounded the constants of a function, with this relative error
 _ERF = 2e-7  # largest error of the approximations of erf that programs use
+_CLEAR = 4.0  # a number is evidence of a function if it is larger than this multiple of its allowed error
+_MOST_OFF = 0.5  # the numbers of a softmax add up to 1, with at most this error
 _erf = np.frompyfunc(erf, 1, 1)
 
 
@@ -119,7 +121,7 @@ def function_of(view: View, output: Format, wrong: Array) -> str:
                     np.abs(one - other)[wrong]
                     for one, other in ((made, exact), (view.values, exact), (view.values, made))
                 )
-                is_better = np.median(left) <= _LEFT * np.median(error)
+                is_better = np.median(left) <= _LEFT * np.median(error) and _is_shown(view, exact, room, function)
                 if is_better and (change > error / 2 - roundings).all() and (change > error / 2).sum() >= _LEAST:
                     found.append((float(np.abs(view.values - made).mean()), function.name))
         if found:
@@ -143,30 +145,59 @@ def _leaky(view: View, exact: Array, room: Array) -> Iterator[_Function]:
         yield _Function(f"leaky ReLU (slope {slope:.6g})", lambda x: np.where(x > 0, x, slope * x))
 
 
-def _own_errors(view: View, made: Array, exact: Array | float = 0.0) -> Array:
+def _own_errors(view: View, made: Array, argument: Array | float = 0.0) -> Array:
     """Return the largest error that a library may make in each element when it computes the function.
 
-    The error includes a part that is relative to the argument `exact`, because most digits may cancel in functions like
-    1 + tanh(x). If an element should be far smaller than the largest one, 0 and all other small numbers are accepted.
+    The error includes a part that is relative to `argument` (see `_largest_argument`), because most digits may cancel
+    in functions like 1 + tanh(x). If an element should be far smaller than the largest one, 0 and all other small
+    numbers are accepted.
     """
     least = 2.0**view.format.qmin + 4.0**-view.format.precision * np.abs(made).max()
-    most: Array = 2.0**-view.format.precision * (_ERROR * np.abs(made) + np.abs(exact)) + _ERROR * least
+    most: Array = 2.0**-view.format.precision * (_ERROR * np.abs(made) + np.abs(argument)) + _ERROR * least
     return most
+
+
+def _largest_argument(function: _Function, exact: Array) -> Array:
+    """Return the magnitudes of the arguments, but at most the largest number in the computation of the function.
+
+    A function that grows with its argument, such as x·(1 + tanh(x)), multiplies rounding errors by the argument. A
+    bounded function, such as the hard sigmoid function, does not.
+    """
+    most = np.abs(exact).max(initial=0.0)
+    largest: Array = np.minimum(np.abs(exact), np.abs(function.of(np.array([-most, most]))).max(initial=1.0))
+    return largest
+
+
+def _allowed(view: View, exact: Array, room: Array, function: _Function, made: Array) -> Array:
+    """Return the largest error of each element, apart from its final rounding, if it is `function` of the product."""
+    change = np.maximum(np.abs(function.of(exact + room) - made), np.abs(function.of(exact - room) - made))
+    allowed: Array = change + function.slack(exact) + _own_errors(view, made, _largest_argument(function, exact))
+    return allowed
 
 
 def _is_explained(view: View, exact: Array, room: Array, function: _Function, part: slice) -> bool:
     exact, room, values = (each.reshape(-1)[part] for each in (exact, room, view.values))
     made = function.of(exact)
-    change = np.maximum(np.abs(function.of(exact + room) - made), np.abs(function.of(exact - room) - made))
-    most = change + function.slack(exact) + _own_errors(view, made, exact)
+    most = _allowed(view, exact, room, function, made)
     half = np.broadcast_to(view.half, view.values.shape).reshape(-1)[part]
     return bool((np.abs(values - made) <= most + half).all())
+
+
+def _is_shown(view: View, exact: Array, room: Array, function: _Function) -> bool:
+    """Return whether enough numbers are clearly larger than their allowed errors. Other numbers are no evidence."""
+    most = _allowed(view, exact, room, function, function.of(exact))
+    return int((np.abs(view.values) > _CLEAR * most).sum()) >= _LEAST
 
 
 def _is_softmax(view: View, exact: Array, room: Array, axis: int) -> bool:
     powers = np.exp(exact - exact.max(axis=axis, keepdims=True))
     made = powers / powers.sum(axis=axis, keepdims=True)
-    change = made * np.expm1(2 * room.max(axis=axis, keepdims=True))
     # A library may compute exp in the format of the result, where differences of large numbers are rounded.
-    rounded = made * 2.0**-view.format.precision * 4 * np.abs(exact).max(axis=axis, keepdims=True)
-    return bool((np.abs(view.values - made) <= change + rounded + _own_errors(view, made) + view.half).all())
+    unit = 2.0**-view.format.precision
+    change = 2 * room.max(axis=axis, keepdims=True) + 4 * unit * np.abs(exact).max(axis=axis, keepdims=True)
+    own = _own_errors(view, made) + view.half
+    are_near = (view.values >= made * np.exp(-change) - own) & (view.values <= made * np.exp(change) + own)
+    # Whatever the errors of its powers, a softmax has no negative numbers, and its numbers add up to 1.
+    off = np.abs(view.values.sum(axis=axis) - 1)
+    is_one = off <= min(_MOST_OFF, unit * (_ERROR + exact.shape[axis]))
+    return bool(are_near.all() and (view.values >= 0).all() and is_one.all())
