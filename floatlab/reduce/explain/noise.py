@@ -46,7 +46,8 @@ class Totals(Individual):
     multiple of its `grain`, so sums with a large grain are exact. `grain` is None if it was not computed. `terms` is
     the number of terms of each element. `simulated` is the largest error of each element in simulated orders of
     addition, as a multiple of the unit roundoff. In elements that were not simulated, `simulated` is 0. If no element
-    was simulated, `simulated` is None.
+    was simulated, `simulated` is None. If a model makes terms far smaller, `changed` holds the totals with the sizes of
+    the changed terms (see `shrinking`).
     """
 
     product: Array
@@ -56,6 +57,11 @@ class Totals(Individual):
     grain: Array | None
     terms: int
     simulated: Array | None = None
+    changed: Totals | None = None
+
+    def terms_of(self, product: Array | None) -> Totals:
+        """Return the totals with the sizes of the terms of a model's product, or of the exact product (None)."""
+        return self if product is None or self.changed is None else self.changed
 
     def take(self, rows: Array, columns: Array) -> Totals:
         """Return the totals of the elements at the intersections of some rows and columns."""
@@ -63,7 +69,9 @@ class Totals(Individual):
         missed, grain, simulated = (
             None if part is None else part[index] for part in (self.missed, self.grain, self.simulated)
         )
-        return Totals(self.product[index], missed, self.size[index], self.squares[index], grain, self.terms, simulated)
+        changed = None if self.changed is None else self.changed.take(rows, columns)
+        size, squares = self.size[index], self.squares[index]
+        return Totals(self.product[index], missed, size, squares, grain, self.terms, simulated, changed)
 
     @property
     def have_one_term(self) -> Array:
@@ -206,7 +214,8 @@ class Noise(Record):
 
     def sigma(self, totals: Totals, product: Array | None = None) -> Array:
         """Return the expected root mean square error of each element."""
-        n, p = totals.terms, totals.product if product is None else product
+        p, totals = totals.product if product is None else product, totals.terms_of(product)
+        n = totals.terms
         with np.errstate(all="ignore"):
             mean = _STEP * (n * (p * p / 3 + totals.squares / 6) + totals.squares + p * p)
             sigma: Array = self.u * np.sqrt(mean) + self.quantum * np.sqrt(n) / 2
@@ -220,9 +229,10 @@ class Noise(Record):
         factor = self.factor if factor is None else factor
         with np.errstate(all="ignore"):
             limit = factor * self.sigma(totals, product)
-            if totals.simulated is not None:
-                limit = np.maximum(limit, _ROOM * self.u * totals.simulated)
-            limit = np.minimum(limit, self.most(totals, _SUMS if product is not None else 0))
+            made = totals.terms_of(product)
+            if made.simulated is not None:
+                limit = np.maximum(limit, _ROOM * self.u * made.simulated)
+            limit = np.minimum(limit, self.most(made, _SUMS if product is not None else 0))
             least: Array = np.where(self.is_exact(totals, product), 0.0, limit)
         return least
 

@@ -358,7 +358,7 @@ class View:
             extra = 2.0**-self.format.precision * size * 1.01 + self.noise.quantum
             limit: Array = self.noise.limit(totals, product) + self.slack
             if np.any(factor != 1):  # if an input was multiplied by the factor and rounded, sums are no longer exact
-                limit = np.maximum(limit, _STEPS * self.noise.u * totals.size)
+                limit = np.maximum(limit, _STEPS * self.noise.u * totals.terms_of(product).size)
             room = abs(factor) * limit + self.half * (1 + 1e-6) + extra * (not is_narrow)
             sigma = abs(factor) * self.noise.sigma(totals, product) + extra / 2
         return np.where(self.usable, error, np.nan), room, sigma

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from floatlab.arrays.conversion import quantize
+from floatlab.formats import parse_format
 from floatlab.reduce.explain.diagnosis import diagnose
 from tests.reduce import blind_ways as ways
 
@@ -80,3 +82,27 @@ def test_faults_beside_rounded_inputs_of_sparse_products(fault):
         "bug",
         {"inputs-rounded", "bias" if fault == "bias" else "elements"},
     )
+
+
+@pytest.mark.parametrize("size", [1e7, 1e10, 1e20])
+@pytest.mark.parametrize("made", ["normal", "uniform", "small"])
+def test_clipped_inputs_do_not_explain_any_small_result(size, made):
+    rng = np.random.default_rng(38)
+    x, y = ((size * rng.standard_normal(shape)).astype(np.float32) for shape in ((9, 12), (12, 7)))
+    result = {"normal": rng.standard_normal, "uniform": rng.random, "small": rng.standard_normal}[made]((9, 7))
+    result = (result * (1e-6 if made == "small" else 1)).astype(np.float32)
+    with np.errstate(over="ignore"):
+        found = diagnose(x, y, x @ y, result)
+    assert set(found.names) - {"nan"} == {"not-the-product"}, found.first
+
+
+@pytest.mark.parametrize("parts", ["all", "a row", "a column"])
+@pytest.mark.parametrize("name", ["e4m3", "e5m2", "fp16"])
+def test_clipped_inputs_explain_their_product(name, parts):
+    rng = np.random.default_rng(39)
+    x, y = (rng.standard_normal(shape).astype(np.float32) for shape in ((19, 24), (24, 15)))
+    x[{"all": np.s_[:], "a row": np.s_[3], "a column": np.s_[:, 3]}[parts]] *= np.float32(1e10)
+    first, second = (np.asarray(quantize(each, name, rounding="RTZ"), np.float32) for each in (x, y))
+    found = diagnose(x, y, x @ y, first @ second)
+    words = f"inputs rounded in B ({parse_format(name).name}, toward zero, both inputs)."
+    assert (found.status, found.first.endswith(words)) == ("rounding", True), found.first

@@ -21,6 +21,7 @@ from floatlab.reduce.explain.faults.unrelated import is_noise
 from floatlab.reduce.explain.findings import ENOUGH, Fault, SampledModel
 from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
+from floatlab.reduce.explain.shrinking import with_changed_terms
 from floatlab.reduce.explain.stages import PLAIN, Model
 
 _FAR = 0.25  # results whose median error is more than _FAR/u sigmas are not replayed
@@ -73,7 +74,8 @@ def _sampled(
 ) -> Iterator[SampledModel]:
     views = [view_of(problem, side, each, sampled=True) for each in accumulators]
     for model, product in problem.sampled_models(tick, rare):
-        for accumulator, view in zip(accumulators, views, strict=True):
+        for accumulator, usual in zip(accumulators, views, strict=True):
+            view = with_changed_terms(usual, problem, model, product, sampled=True)
             fit = view.fit(product)
             some = fit.z[view.totals.size > 0]
             errors = np.minimum(fit.z[view.usable], OUTLIER)

@@ -41,6 +41,7 @@ from floatlab.reduce.explain.precision.scaled import is_factor_alone, is_flipped
 from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View, view_of
 from floatlab.reduce.explain.residuals import find_places, share_of
 from floatlab.reduce.explain.search.report import SideReport
+from floatlab.reduce.explain.shrinking import with_changed_terms
 from floatlab.reduce.explain.stages import ALIKE, PLAIN, Model
 from floatlab.reduce.results.diagnosis_record import Place
 
@@ -113,7 +114,7 @@ class ModelSearch(SideReport):
             for pair in (likely,) if faulty else chain((likely,), alike_pairs(likely, self.problem)):
                 self.tick()
                 product = self.problem.whole(pair.model)
-                view = view_of(self.problem, self.side, pair.accumulator)
+                view = self._view(pair.accumulator, pair.model, product)
                 if not is_telling(view, product, tried):
                     continue
                 if any(self._fits(model, pair.accumulator) for model in single_changes(pair)):
@@ -139,12 +140,17 @@ class ModelSearch(SideReport):
         if found is None:
             return None
         model, fault = found
-        view = view_of(self.problem, self.side, own)
-        return self._found("bug", (fault,), model, own, None, view, self.problem.whole(model))
+        product = self.problem.whole(model)
+        return self._found("bug", (fault,), model, own, None, self._view(own, model, product), product)
+
+    def _view(self, accumulator: Format, model: Model, product: Array | None) -> View:
+        """Return the view of the result that has error limits for the product of a model."""
+        return with_changed_terms(view_of(self.problem, self.side, accumulator), self.problem, model, product)
 
     def _fits(self, model: Model, accumulator: Format, wrong: Array | None = None) -> bool:
         """Return whether a model leaves only rounding errors, except in the elements that are marked as wrong."""
-        found = view_of(self.problem, self.side, accumulator).fit(self.problem.whole(model)).wrong
+        product = self.problem.whole(model)
+        found = self._view(accumulator, model, product).fit(product).wrong
         return not (found if wrong is None else found & ~wrong).any()
 
     def _lines_of_bias(self) -> SideExplanation | None:
@@ -192,8 +198,8 @@ class ModelSearch(SideReport):
 
         A model fits if it leaves only rounding errors and, if `faulty` is true, one fault.
         """
-        view = view_of(self.problem, self.side, accumulator)
         product = None if model is PLAIN else self.problem.whole(model)
+        view = self._view(accumulator, model, product)
         fit = view.fit(product)
         if model.name not in ("", "flush-to-zero") and not view.values[view.usable].any():
             return None  # a result of zeros is no evidence of changed inputs

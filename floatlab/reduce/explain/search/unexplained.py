@@ -239,8 +239,8 @@ class UnexplainedSearch(ModelSearch):
             if left <= NEAR and (each.model is PLAIN or is_apart(each)) and each.view.usable.sum() > GAIN:
                 found.append((each.model.weight, left, each.model, each.accumulator))
         for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
-            view = view_of(self.problem, self.side, accumulator)
             product = None if model is PLAIN else self.problem.whole(model)
+            view = self._view(accumulator, model, product)
             wrong = view.fit(product).wrong
             fault = self.faults.shifted(view, product, wrong)
             if fault is not None and model is not PLAIN and not self._improves(view, fault):
