@@ -262,3 +262,20 @@ def test_the_second_change_of_a_pair_needs_evidence_of_its_own():
     found = diagnose(x, y, (x.astype(np.float64) @ y).astype(np.float16), cut.astype(np.float16))
     assert "inputs-quantized" not in found.names, found.first
     assert "bfloat16, RTZ, x" in found.first or found.names == ("inputs-rounded",)
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize("seed", [0, 2])
+def test_noise_of_one_input_is_no_bias_beside_wrong_elements(seed, is_turned):
+    rng = np.random.default_rng(seed)
+    x, y = (rng.standard_normal(shape) + mean for shape, mean in (((27, 29), 5), ((29, 39), 5)))
+    x, y = (each.astype(np.float16).astype(np.float32) for each in (x, y))  # the rows of x are similar
+    noisy = x @ (y * (1 + 0.003 * rng.standard_normal(y.shape))).astype(np.float32)
+    biased = x @ y + np.linspace(-5, 5, 39, dtype=np.float32)
+    biased[3, 7] += 20
+    if is_turned:
+        x, y, noisy, biased = y.T, x.T, noisy.T, biased.T
+    found = diagnose(x, y, x @ y, noisy.astype(np.float16))
+    assert found.status == "unknown", found.first
+    found = diagnose(x, y, x @ y, biased.astype(np.float16))
+    assert {"bias", "elements"} <= set(found.names), found.first

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.reduce.explain.estimates import are_alike
+from floatlab.reduce.explain.estimates import PROVED, are_alike, shift_bits
 from floatlab.reduce.explain.noise import Totals, half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, View
 from floatlab.reduce.explain.residuals import share_of
@@ -51,6 +51,7 @@ _ALL = slice(None)
 _FEW_BITS = 0.125  # rounding to a few bits changes a number by at most this share
 # An input has few magnitudes if there are at most _MAGNITUDES. Multiples may be off by the share _NEARLY.
 _MAGNITUDES, _NEARLY = 4, 2.0**-20
+_LARGEST = 6.0  # a change of an input causes errors of at most this many standard deviations
 _SPREAD = 0.58  # the standard deviation of a rounding error, in half ulps
 
 
@@ -250,6 +251,31 @@ def fits_any_change(problem: ProductProblem, factor: float | Array, axis: int | 
     if not isinstance(factor, np.ndarray):
         return False
     return fits_any_line(problem, int(factor.shape[1] == 1), kept, up_to_factor=True)
+
+
+def may_be_changed_input(
+    problem: ProductProblem, view: View, shift: Array, axis: int, error: Array, room: Array, wrong: Array
+) -> bool:
+    """Return whether a change of one input explains a shift and the wrong elements beside it; False if none is wrong.
+
+    The change may be any quantisation of y, for a shift of each column (axis 0), or of x, for a shift of each row (axis
+    1). If m is the mean row of x, and dy is the change of a column of y, this column is shifted by m @ dy, and the
+    error (r - m) @ dy remains in the element of row r. `error` has the errors that remain. The change explains them if
+    they are about this large, and if it would also leave most errors of the elements that are not wrong within `room`.
+    """
+    if not wrong.any():
+        return False
+    lines, off = (problem.x if axis == 0 else problem.y.T), shift.mean(axis=axis, keepdims=True)
+    mean = lines.mean(axis=0)
+    with np.errstate(all="ignore"):
+        share = np.linalg.norm(lines - mean, axis=1) / np.linalg.norm(mean)
+        share = share[:, None] if axis == 0 else share
+        left = share * np.sqrt(np.mean(off * off))
+        rounded = half_ulp(view.totals.product, view.format)  # the change acts before the rounding of `View.stored`
+        most = _LARGEST * np.maximum(left, share * np.abs(off)) + room + rounded
+        is_explained = bool((error <= most)[wrong].all())
+    right = np.isfinite(error) & ~wrong
+    return is_explained and shift_bits(problem.independent, left, room, right, off.size) < PROVED
 
 
 def may_be_rounded_inputs(problem: ProductProblem, off: float) -> bool:

@@ -27,7 +27,13 @@ from floatlab.reduce.explain.estimates import (
 )
 from floatlab.reduce.explain.faults.patterns import BIAS, are_live, drift_of
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
-from floatlab.reduce.explain.faults.shared import fits_any_change, fits_any_line, may_be_rounded_inputs, may_be_rounding
+from floatlab.reduce.explain.faults.shared import (
+    fits_any_change,
+    fits_any_line,
+    may_be_changed_input,
+    may_be_rounded_inputs,
+    may_be_rounding,
+)
 from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, number_text, placed
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import find_places, follows_everywhere, is_flat, share_of
@@ -253,6 +259,9 @@ class ShiftFinder:
             doubted = any((wrong & (error <= each)).any() for each in rooms)
             places = find_places(wrong)
             if fits_any_change(self.problem, factor, axis, usable & ~wrong):
+                continue
+            along = int(factor.shape[1] == 1) if isinstance(factor, np.ndarray) else axis
+            if along in (0, 1) and may_be_changed_input(self.problem, view, shift, along, error, room, wrong):
                 continue
             if places is None and self._may_be_cut(view, shift, bool(wrong.any())):
                 continue
