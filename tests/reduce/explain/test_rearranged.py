@@ -131,3 +131,15 @@ def test_one_wrong_element_among_many_is_no_rearranged_product():
     wrong[500, 13] *= np.float32(1.001)
     found = diagnose(x, y, x @ y, wrong)
     assert (found.names, found.causes[0].where) == (("elements",), ((500, 13),))
+
+
+@pytest.mark.parametrize("seed", [27, 36, 61])
+def test_differences_of_prefix_sums_have_no_wrong_elements(seed):
+    x, y = np.maximum(normal(seed, 31, 55), 0), normal(seed + 1000, 55, 31)
+    good = x @ y
+    sums = np.cumsum(np.concatenate([0 * good[:1], good]), axis=0, dtype=np.float32)
+    bad = sums[1:] - sums[:-1]
+    found = diagnose(x, y, good, bad)
+    assert found.status in ("unknown", "rounding"), found.first
+    bad[3, 4] += 0.01 * np.abs(bad).max()
+    assert diagnose(x, y, good, bad).status in ("bug", "unknown")

@@ -39,7 +39,9 @@ _UNLIKELY, _SURE = 1.2, 2.0
 # Elements are lone if there are at most LONE of them, none of which is in the last _EDGE rows or columns.
 LONE, _EDGE = 3, 4
 _LONE_DOUBTED = 1.5  # if at most LONE elements differ, errors above this many times the simulated ones are doubtful
-_GAP = 1.7  # doubtful errors are reported if the largest of them exceeds this many times the largest other error
+# Doubtful errors, and errors slightly above their limits, are reported if the largest of them exceeds _GAP times the
+# largest other error.
+_GAP = 1.7
 _CERTAIN = 1.25  # errors above a limit are doubtful; if the largest is above this many times the limit, all are wrong
 # `are_isolated` assumes that another order changes the share `chance` / _LENIENT of the elements. The probability that
 # it changes only the differing ones must be below exp(−_DOUBTED).
@@ -257,6 +259,22 @@ def stand_apart(problem: ProductProblem, side: Side, differing: Array, doubtful:
         z = np.abs(problem.totals.error(side.values)) / np.maximum(sigma, 1e-320)
     z = np.where(side.finite & problem.known & (problem.totals.size > 0), z, 0.0)
     return bool(differing.sum() <= LONE or z[doubtful].max() > _GAP * z[~doubtful].max(initial=0.0))
+
+
+def exceed_others(problem: ProductProblem, side: Side, view: View, wrong: Array) -> bool:
+    """Return whether the errors of the wrong elements are far above those of all other elements.
+
+    In two cases, an algorithm with larger errors than usual is likelier than a fault. In the first case, the errors are
+    only slightly above their limits, and other errors are nearly as large in units of their limits. In the second case,
+    another element has a larger error, and the typical error of all elements is larger than in the simulated orders.
+    """
+    with np.errstate(all="ignore"):
+        error = np.where(view.usable, np.abs(view.totals.error(view.values)), 0.0)
+        beyond = np.maximum(error - view.half, 0.0)
+        share = np.where(beyond > 0, beyond / np.maximum(view.noise.limit(view.totals), 1e-320), 0.0)
+    if share[wrong].max(initial=0.0) <= _GAP * share[~wrong].max(initial=0.0):
+        return False
+    return error[wrong].max() > error[~wrong].max(initial=0.0) or not are_rough(problem, side)
 
 
 def _times_of_likely(

@@ -19,7 +19,7 @@ from floatlab.reduce.explain.faults.agreement import agree_elsewhere
 from floatlab.reduce.explain.faults.doubts import IN_ANOTHER_WAY, drops_terms, rival_of
 from floatlab.reduce.explain.faults.fast import find_fast_product
 from floatlab.reduce.explain.faults.finder import NEAR
-from floatlab.reduce.explain.faults.outliers import are_lone, standing_out
+from floatlab.reduce.explain.faults.outliers import are_lone, exceed_others, standing_out
 from floatlab.reduce.explain.faults.patterns import (
     BITS_EACH,
     BITS_OF_SUMS,
@@ -81,12 +81,11 @@ class SideExplainer(UnexplainedSearch):
     def _checked(self) -> SideExplanation:
         """Return the first hypothesis that fits, or the status "unknown" if an alternative fits equally well."""
         found, view = self._first_found(), self.plain
-        names = {each.name for each in found.causes}
+        names, wrong = {each.name for each in found.causes}, view.fit().wrong
         is_local = found.status == "bug" and bool(names & _LOCAL)
         # If all elements except the wrong ones have the same bits in both results, the wrong ones cannot come from a
         # different computation, since that would change the errors of all elements.
         if found.model is PLAIN or found.wrong is None:
-            wrong = view.fit().wrong
             is_alone = is_local and agree_elsewhere(view, wrong, self.differing, self.problem.x, self.problem.y)
         else:
             is_alone = is_local and not (self.differing & ~found.wrong).any() and share_of(found.wrong) < _MOST_WRONG
@@ -99,7 +98,9 @@ class SideExplainer(UnexplainedSearch):
             return self._in_doubt("missing terms", found.model.words)
         odds = -inf
         if is_local and names <= _LOCAL and not is_alone:
-            odds = rearranged_odds(view, view.fit().wrong, self.problem.x, self.problem.y)
+            odds = rearranged_odds(view, wrong, self.problem.x, self.problem.y)
+            if odds <= CERTAIN and wrong.any() and not exceed_others(self.problem, self.side, view, wrong):
+                return self._in_doubt("wrong elements", REARRANGED)
         if odds > CERTAIN:
             return self._found("rounding", (Fault("order", (), (("errors", REARRANGED),)),), view=view)
         rival = rival_of(self.problem, view, found, is_alone, odds)
