@@ -169,3 +169,17 @@ def test_a_zero_point_leaves_no_wrong_elements(of, dtype):
     bad[3, 7] += 0.1
     found = diagnose(x, y, x @ y, bad)
     assert (found.names, found.causes[-1].where) == (("bias", "elements"), ((3, 7),)), found.first
+
+
+def test_a_small_wrong_element_beside_a_large_bias_that_was_added_last():
+    x, y, bias = normal(88, (25, 40), (40, 31), (31,))
+    bad = x @ y + 600 * bias
+    bad[3, 7] += 20 * np.spacing(np.float32(600))
+    found = diagnose(x, y, x @ y, bad)
+    assert (found.names, found.causes[-1].where) == (("bias", "elements"), ((3, 7),)), found.first
+
+
+def test_sums_of_rounded_inputs_that_start_from_a_large_bias():
+    x, y, bias = normal(89, (25, 40), (40, 31), (31,))
+    bad = from_bias(*(each.astype(BF16).astype(np.float32) for each in (x, y)), 200 * bias)
+    assert diagnose(x, y, x @ y, bad).names == ("inputs-rounded", "bias")

@@ -5,18 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from floatlab.arrays.types import Array
-from floatlab.reduce.explain.problem import ProductProblem, View
+from floatlab.reduce.explain.problem import ProductProblem, View, middle
 
+_MOST = 24.0  # rounding errors are at most this many times their median, if they are divided by their limits
 _LINES = 3  # a zero point, which is one number, is recognised in a bias of at least this many numbers
 
 
-def limit_with_bias(problem: ProductProblem, view: View, off: Array, axis: int) -> Array:
+def limit_with_bias(problem: ProductProblem, view: View, off: Array, axis: int, left: Array) -> Array:
     """Return the error limit of each element of a result if a bias was part of its sum.
 
     `off` has one number per column (axis 0), one per row (axis 1), or one for all elements (axis 2). There are two such
     sums. A sum may start from the bias; each of its steps then rounds a number that includes the bias. Or a zero point
     c may have been added to all numbers of an input. The bias of (x + c) @ y is c times the sum of each column of y.
     This may be a small number, although the terms are as large as those of x + c.
+
+    `left` has the magnitudes of the errors that remain after the bias is subtracted. If most of them are far below this
+    limit, the bias was not part of the sums, and the limit is reduced to a multiple of their median.
     """
     totals = view.totals
     with np.errstate(all="ignore"):
@@ -28,7 +32,8 @@ def limit_with_bias(problem: ProductProblem, view: View, off: Array, axis: int) 
             part = np.broadcast_to(off, view.values.shape).take([0], along)
             terms = problem.y if along == 0 else problem.x.T
             limit = np.maximum(limit, _limit_with_zero_point(view, part.ravel(), terms, along))
-    return limit
+        usual = middle(left / limit)
+    return np.asarray(limit * min(1.0, _MOST * usual))
 
 
 def _limit_with_zero_point(view: View, off: Array, terms: Array, axis: int) -> Array:

@@ -50,6 +50,7 @@ _VISIBLE = 0.25  # a bias is visible without statistics if it changes more than 
 _SCATTERED = 0.4  # largest share of elements that may be wrong in a result that is otherwise right or shifted
 _FAR = 4.0  # if some elements are also wrong, the median shift must be at least this many error bounds
 _TELLING = 0.5  # if the median error bound is a larger share of the product than this, any shift would fit
+_SMALLER = 0.5  # a model explains a result if it leaves less than this share of the median error of the plain product
 _SURELY = 3.0  # if sums may be narrow, an element is wrong only if its error exceeds this many of their error bounds
 # In results of at most _ADJUSTED elements, the estimated bias is adjusted. Factor and bias are estimated _TURNS times.
 _ADJUSTED, _TURNS = 1 << 18, 3
@@ -117,8 +118,9 @@ class ShiftFinder:
                 continue
             # Every element gives a lower and an upper bound of the added number.
             shift, holds = between(error - room, error + room, axis)
-            if not holds:
-                limit = limit_with_bias(self.problem, view, weighted_median(error, sigma, axis), axis)
+            if not holds and (product is None or self._is_nearer(view, product, axis)):
+                shift = weighted_median(error, sigma, axis)
+                limit = limit_with_bias(self.problem, view, shift, axis, np.abs(error - shift))
                 wide = np.maximum(room, limit + view.half)
                 shift, holds = between(error - wide, error + wide, axis)
             if not holds:
@@ -143,6 +145,13 @@ class ShiftFinder:
                 name = "" if has_rival or self._needs_no_model(view, product) else "bias"
                 found.append(Fault(name, (), evidence, wrong, left))
         return min(found, key=lambda each: each.left) if found else None
+
+    def _is_nearer(self, view: View, product: Array, axis: int) -> bool:
+        """Return whether a model's product plus a bias leaves far smaller errors than the plain product plus a bias."""
+        lefts = []
+        for error, _, sigma in (view.errors(product), view.errors()):
+            lefts.append(middle(np.abs(error - weighted_median(error, sigma, axis))))
+        return lefts[0] < _SMALLER * lefts[1]
 
     def _is_hidden(self, view: View, error: Array, axis: int) -> bool:
         """Return whether the errors give no evidence of a bias because the output format is narrow.
@@ -242,11 +251,11 @@ class ShiftFinder:
                 axis = axis if off.any() else None
                 shift = (factor - 1) * exact + off
                 room = room + 2.0**-view.format.precision * np.abs(off)
+                error = np.abs(values - factor * exact - off)
                 if axis is not None:
-                    with_bias = limit_with_bias(self.problem, view, off / factor, axis)
+                    with_bias = limit_with_bias(self.problem, view, off / factor, axis, error / np.abs(factor))
                     room = np.maximum(room, abs(factor) * with_bias + view.half)
                 telling = middle(room[usable] / np.abs((factor * exact)[usable])) < _TELLING
-                error = np.abs(values - factor * exact - off)
                 wrong = usable & ~(error <= room)
                 rooms = [np.broadcast_to(_SURELY * each.errors(None, factor)[1], error.shape) for each in rivals]
                 clear = all(
