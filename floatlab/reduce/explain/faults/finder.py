@@ -13,7 +13,7 @@ from floatlab.reduce.explain.estimates import PROVED, factor_between, shift_bits
 from floatlab.reduce.explain.faults.doubts import may_be_flushed
 from floatlab.reduce.explain.faults.moved import are_surely_moved, show_sources
 from floatlab.reduce.explain.faults.outliers import standing_out
-from floatlab.reduce.explain.faults.patterns import are_live
+from floatlab.reduce.explain.faults.patterns import BITS_EACH, are_live, evidence_bits
 from floatlab.reduce.explain.faults.rivals import whole_sums_in
 from floatlab.reduce.explain.faults.shifts import ShiftFinder
 from floatlab.reduce.explain.findings import Fault, number_text, placed
@@ -113,6 +113,8 @@ class FaultFinder(ShiftFinder):
             return Fault("flush-to-zero", (), (("flushed", "results"),), wrong)
         if product is None and may_be_flushed(view, wrong, least, self.problem.x, self.problem.y):
             grid = grid_of(self.problem, PLAIN, self.side.rounded_to, self.tick)
+            if evidence_bits(view, wrong, self.side.rounded_to) < BITS_EACH:
+                return None  # one of the simulations may give a number that is wrong by few ulps by chance
             if grid.flushing_share(self.side, wrong) >= _REPLAYED:
                 return Fault("flush-to-zero", (), (("flushed", "products or partial sums"),), wrong)
         return None
