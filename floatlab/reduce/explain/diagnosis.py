@@ -20,7 +20,7 @@ from floatlab.reduce.explain.faults.patterns import (
     place_bits,
 )
 from floatlab.reduce.explain.faults.small import SmallFaults
-from floatlab.reduce.explain.findings import STAGES, SideExplanation, merged, with_overflow
+from floatlab.reduce.explain.findings import DIRECTED, STAGES, SideExplanation, merged, with_overflow
 from floatlab.reduce.explain.first_line import (
     LETTERS,
     bug_line,
@@ -260,7 +260,7 @@ class _PairDiagnosis:
         doubts = [f"{each.doubt} in {LETTERS[each.side.name]}" for each in unknown if each.doubt]
         if doubts:
             rivals = [each.rival for each in unknown if each.rival]
-            rival = rivals[0] if rivals else "sums that are rounded in one direction"
+            rival = rivals[0] if rivals else DIRECTED
             return self._done("unknown", doubt_line(doubts, rival), causes)
         views = [view_of(self.problem, each.side, own_accumulator(each.side.rounded_to)) for each in unknown]
         return self._done("unknown", unexplained_line(letter, all(map(is_function_of_product, views))), causes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import sqrt
 
 import numpy as np
 
@@ -13,6 +14,7 @@ _INTERVALS = 1 << 18  # if no number lies in all intervals, about this many of t
 _INSET = 1 / 8  # share of an interval, at each end, that is left out
 _NEARLY = 3.0  # a factor nearly fits an element if it leaves an error of at most this many error bounds
 _UNSURE = 4.0  # a factor differs from its estimate by at most this many standard deviations
+_SAME = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + 6/√n
 _ALIKE = 1e-5  # numbers of rows that differ by less than this, relative to the largest number, count as equal
 PROVED, _MOST_BITS = 40.0, 8.0  # the evidence that proves a shift, in bits; one element counts at most _MOST_BITS
 
@@ -36,6 +38,11 @@ def shift_bits(
     bits = np.sort(np.clip(bits[~np.isnan(bits)], 0.0, _MOST_BITS))
     counted = bits[: max(0, bits.size - unknowns)]
     return float(counted.sum()) * min(1.0, independent / max(1, counted.size))
+
+
+def equal_ratio(count: int) -> float:
+    """Return the largest ratio of two medians (or spreads) of `count` elements that still count as equal."""
+    return 1 + _SAME / sqrt(max(1, count))
 
 
 def weighted_median(values: Array, sigma: Array, axis: int) -> Array:

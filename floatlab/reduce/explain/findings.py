@@ -29,6 +29,7 @@ STAGES = {
 _ELSEWHERE = {"rows-moved", "columns-moved", "transposed-operand", "transposed-output", "not-the-product"}
 _MOSTLY = 0.6  # zeros at the end of a result are reported as one fault if more than this share of them is wrong
 _BY_CHANCE = 3.0  # a rectangle of wrong elements may have this many times as many right ones as expected by chance
+DIRECTED = "sums that are rounded in one direction"  # a correct computation that looks like a bias or a factor
 ENOUGH = 50  # smallest number of elements whose median error is reliable
 MOVED = {"terms-missing", "terms-twice", "rows-moved", "columns-moved"}
 
@@ -220,7 +221,7 @@ def with_overflow(problem: ProductProblem, found: SideExplanation, other: SideEx
     causes = found.causes
     if found.status == "unknown":
         causes = tuple(each for each in causes if each.name != "elements")
-        rival = found.rival or "sums that are rounded in one direction"
+        rival = found.rival or DIRECTED
         others = f"explained by {found.doubt} or by {rival}" if found.doubt else "off by more than rounding, too"
         overflow = overflow.replace(evidence=(*overflow.evidence, ("others", others)))
     return found.replace(status="bug", causes=(overflow, *causes))

@@ -17,6 +17,7 @@ from floatlab.reduce.explain.estimates import weighted_median
 from floatlab.reduce.results.diagnosis_record import Place
 from floatlab.reduce.results.product_error import spread_indices
 
+SIMILAR = 0.02  # rows are similar if their distance (see `row_distances`) is at most this share
 _MOST_TERMS = 2048  # the least-squares problem has at most this many unknowns, one per term
 _PAIRS = 1 << 20  # at most this many ranges of terms are examined
 _RANGES = 8  # at most this many ranges are returned
@@ -181,6 +182,18 @@ def last_places(values: Array) -> Array:
     return weights
 
 
+def row_distances(a: Array, b: Array) -> Array:
+    """Return ‖a − b‖² / (‖a‖² + ‖b‖²) for each row of a (first axis) and each row of b; 0 if both rows are zero.
+
+    >>> row_distances(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])).tolist()
+    [[0.0, 1.0], [1.0, 1.0]]
+    """
+    with np.errstate(all="ignore"):
+        sizes = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1)
+        apart: Array = (sizes - 2 * a @ b.T) / np.where(sizes > 0, sizes, 1.0)
+    return apart
+
+
 def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
     """Return, for each row of a result, the index of the product's row that was moved to this position.
 
@@ -192,9 +205,7 @@ def moved_rows(values: Array, product: Array, wrong: Array) -> Array | None:
     with np.errstate(all="ignore"):
         weight = np.sqrt(np.mean(product * product, axis=0))
         weight = np.where(weight > 0, weight, 1.0)
-        a, b = values[wrong] / weight, product / weight
-        dots, mine, theirs = a @ b.T, (a * a).sum(axis=1)[:, None], (b * b).sum(axis=1)[None]
-        apart = np.where(mine + theirs == 0, 0.0, (mine - 2 * dots + theirs) / (mine + theirs))
+        apart = row_distances(values[wrong] / weight, product / weight)
     to = np.arange(len(values))
     nearest = np.where(np.isnan(apart), np.inf, apart).argmin(axis=1)
     to[wrong] = nearest

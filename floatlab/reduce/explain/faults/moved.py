@@ -14,12 +14,11 @@ from floatlab.reduce.explain.estimates import PROVED, shift_bits
 from floatlab.reduce.explain.faults.patterns import have_few_digits
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.problem import ProductProblem, View
+from floatlab.reduce.explain.residuals import SIMILAR, row_distances
 
 _LONG = 8  # rows are compared only if they have at least this many numbers; fewer may be similar by chance
 _LINES = 64  # about this many rows are examined first
-# Rows a and b are similar if ‖a − b‖² is at most the share _SIMILAR of ‖a‖² + ‖b‖², and different if it is at least the
-# share _DIFFERENT.
-_SIMILAR, _DIFFERENT = 0.02, 0.2
+_DIFFERENT = 0.2  # rows count as different if their distance (see `row_distances`) is above this share
 _BITS = 20.0  # a number shows where it belongs if it is at least 2**20 times as large as its error limit
 
 
@@ -85,9 +84,7 @@ def similar_lines(view: View, wrong: Array) -> Fault | None:
 
 def _sources(a: Array, b: Array) -> Array | None:
     """Return, for each row of a, the index of the only row of b to which it is similar; None if any row has none."""
-    with np.errstate(all="ignore"):
-        sizes = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1)
-        apart = (sizes - 2 * a @ b.T) / np.where(sizes > 0, sizes, 1.0)
+    apart = row_distances(a, b)
     to = apart.argmin(axis=1)
     near = apart <= _DIFFERENT
-    return to if (apart.min(axis=1) <= _SIMILAR).all() and (near.sum(axis=1) == 1).all() else None
+    return to if (apart.min(axis=1) <= SIMILAR).all() and (near.sum(axis=1) == 1).all() else None

@@ -16,6 +16,7 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.record import Record
+from floatlab.reduce.explain.estimates import equal_ratio
 from floatlab.reduce.explain.findings import ENOUGH, SampledModel
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, view_of
@@ -35,7 +36,6 @@ _DOUBTED = 0.6  # a bias or a factor above this share of its limit is likely; ab
 _OTHER = 3.0
 _NORMAL = 0.4549  # the median of the square of a standard normal variable
 _OUTLYING = 0.02  # share of the largest errors that the mean square error leaves out
-_SAME = 6.0  # two spreads of n elements count as equal if their ratio is at most 1 + 6/√n
 CERTAIN = 8.0  # a model is certain if its `certainty` exceeds this many standard deviations
 _WORSE = 1.5  # a model is rejected if its median error is more than this many times that of the plain product
 _OFF = 0.1  # errors are proportional to a model's changes if their slope is 1 ± this number, plus its uncertainty
@@ -173,7 +173,7 @@ def small_fault(mine: Drift, other: Drift, u: float) -> tuple[str, str, bool] | 
         and abs(mine.factor) > u / 4
     ):
         # A factor has one unknown, and a bias has many. The factor is chosen unless it leaves clearly larger errors.
-        room = 1 + _SAME / sqrt(mine.elements)
+        room = equal_ratio(mine.elements)
         found.append((mine.residuals[2] / room, "scale", f"{1 + mine.factor:.12g}", abs(mine.scale) > _SCALE))
     return min(found)[1:] if found else None
 
@@ -304,7 +304,7 @@ def explains_more(view: View, product: Array) -> bool:
         return True
     with np.errstate(all="ignore"):
         left = np.abs(view.totals.error(view.values, product))[usable]
-    return bool(np.median(left) * (1 + _SAME / sqrt(max(1, left.size))) < np.median(error[usable]))
+    return bool(np.median(left) * equal_ratio(left.size) < np.median(error[usable]))
 
 
 def is_nearer(view: View, product: Array) -> bool:
@@ -370,7 +370,7 @@ def outdoing(view: View, product: Array) -> tuple[str, bool] | None:
     drift = drift_of(view)
     if max(*drift.bias, abs(drift.scale)) < CERTAIN:
         return None
-    left, room = _spread(modelled, weight), 1 + _SAME / sqrt(max(1, int(usable.sum())))
+    left, room = _spread(modelled, weight), equal_ratio(int(usable.sum()))
     error, limit = totals.error(view.values), _LOOSE * (view.noise.limit(totals) + view.half)
     shifts = *drift.means, drift.factor * totals.product
     words = "a bias (one number per column)", "a bias (one number per row)", f"a factor of {1 + drift.factor:.6g}"

@@ -16,6 +16,7 @@ from floatlab.reduce.explain.epilogue.given_bias import fate_of_bias
 from floatlab.reduce.explain.estimates import (
     PROVED,
     between,
+    equal_ratio,
     factor_between,
     likeliest_factor,
     line_factors,
@@ -43,7 +44,6 @@ _LONG = 8  # smallest number of elements along an axis whose mean error can show
 _CLEARLY = 1.2  # largest median error, in sigmas, that a fault may leave if single elements do not confirm it
 _COARSE = 8  # a bias or a factor is looked for only in results with at least this many significant bits
 _SHORT = 11  # up to this many significant bits, a factor needs 3 wrong elements as evidence; above, it needs 2
-_SAME = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
 _LEAST = 3  # a fault must explain at least this many more elements than it has free parameters
 _SIGNIFICANT = 6.0  # a bias is significant if one sign of the errors prevails by this many standard deviations
 _VISIBLE = 0.25  # a bias is visible without statistics if it changes more than this share of the numbers by over 1 ulp
@@ -86,7 +86,7 @@ class ShiftFinder:
         self.tick()
         # A factor has one free parameter, and a bias has many. The factor is chosen unless its residuals are clearly
         # larger.
-        room = 1 + _SAME / np.sqrt(view.values.size)
+        room = equal_ratio(view.values.size)
         if not found:
             return None
         best = min(found, key=lambda each: each.left / (room if each.evidence[0][0] == "factor" else 1.0))
@@ -118,7 +118,7 @@ class ShiftFinder:
                 continue
             # Every element gives a lower and an upper bound of the added number.
             shift, holds = between(error - room, error + room, axis)
-            if not holds and (product is None or self._is_nearer(view, product, axis)):
+            if not holds and (product is None or self._is_better(view, product, axis)):
                 shift = weighted_median(error, sigma, axis)
                 limit = limit_with_bias(self.problem, view, shift, axis, np.abs(error - shift))
                 wide = np.maximum(room, limit + view.half)
@@ -146,7 +146,7 @@ class ShiftFinder:
                 found.append(Fault(name, (), evidence, wrong, left))
         return min(found, key=lambda each: each.left) if found else None
 
-    def _is_nearer(self, view: View, product: Array, axis: int) -> bool:
+    def _is_better(self, view: View, product: Array, axis: int) -> bool:
         """Return whether a model's product plus a bias leaves far smaller errors than the plain product plus a bias."""
         lefts = []
         for error, _, sigma in (view.errors(product), view.errors()):

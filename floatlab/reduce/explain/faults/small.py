@@ -35,6 +35,7 @@ from floatlab.reduce.explain.faults.patterns import (
 from floatlab.reduce.explain.faults.rearranged import CERTAIN, POSSIBLE, REARRANGED, rearranged_odds
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
 from floatlab.reduce.explain.faults.shared import may_be_rounding
+from floatlab.reduce.explain.findings import DIRECTED
 from floatlab.reduce.explain.first_line import (
     LETTERS,
     bug_line,
@@ -248,6 +249,6 @@ class SmallFaults:
         The shift is a bias of each column (axis 0), a bias of each row (axis 1), or a factor (axis None).
         """
         if not ShiftRivals(self.problem, self.sides[i], self.tick).are_excluded(shift, axis):
-            return "sums that are rounded in one direction"
+            return DIRECTED
         is_rounding = may_be_rounding(self.views[i], self.problem.x, self.problem.y, shift, axis)
         return REARRANGED if is_rounding else ""

@@ -15,14 +15,13 @@ from floatlab.formats import Format
 from floatlab.reduce.explain.faults.finder import FaultFinder
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
-from floatlab.reduce.explain.residuals import share_of
+from floatlab.reduce.explain.residuals import SIMILAR, row_distances, share_of
 from floatlab.reduce.explain.stages import Model
 from floatlab.reduce.results.product_error import spread_indices
 
 _LINES, _ELEMENTS = 16, 256  # faults are first looked for in this many rows, and in about this many elements
 
 _MOVED = 0.2  # if fewer rows are moved, most elements show the model of the inputs
-_SIMILAR = 0.02  # rows a and b are similar if ‖a − b‖² is at most this share of ‖a‖² + ‖b‖²
 
 
 def fault_beside(
@@ -78,11 +77,9 @@ def _may_be_moved(values: Array, product: Array, places: Array) -> bool:
     For each of these rows, the nearest row of the product is found. At least half of the rows must be similar to their
     nearest row. For more than 20 % of the rows, the nearest row must be at another position.
     """
-    with np.errstate(all="ignore"):
-        sizes = (values * values).sum(axis=1)[:, None] + (product * product).sum(axis=1)
-        apart = (sizes - 2 * values @ product.T) / np.where(sizes > 0, sizes, 1.0)
+    apart = row_distances(values, product)
     moved = share_of(apart.argmin(axis=1) != places) > _MOVED
-    return moved and bool(np.median(apart.min(axis=1)) < _SIMILAR)
+    return moved and bool(np.median(apart.min(axis=1)) < SIMILAR)
 
 
 def _changed(problem: ProductProblem, model: Model) -> tuple[Array, Array]:

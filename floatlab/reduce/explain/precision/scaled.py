@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from floatlab.arrays.types import Array
+from floatlab.reduce.explain.estimates import equal_ratio
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import share_of
@@ -26,7 +27,6 @@ _FLIPPED = 0.3  # at most this share of elements may depend on a number close to
 _CLEARLY = 2  # for each element that depends on a tie, the model must explain this many others
 _DRAWS = 12  # inputs are changed by small random amounts this many times
 _TIE = 2.0**-20  # an input is close to a tie if a change by this relative amount changes how it is rounded
-_SAME = 6.0  # two median errors of n elements count as equal if their ratio is at most 1 + 6/√n
 _NEARER = 0.05  # with the right scale, the median error is less than this share of the plain product's error
 
 
@@ -108,7 +108,7 @@ def is_factor_alone(view: View, fault: Fault) -> bool:
     if not (np.abs(error) <= room)[view.usable].all():
         return False
     with np.errstate(all="ignore"):
-        return bool(middle(np.abs(error) / sigma) <= fault.left * (1 + _SAME / view.values.size**0.5))
+        return bool(middle(np.abs(error) / sigma) <= fault.left * equal_ratio(view.values.size))
 
 
 def is_stored_scale(fault: Fault) -> bool:

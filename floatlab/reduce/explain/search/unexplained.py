@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import sqrt
+from functools import cached_property
 
 import numpy as np
 
 from floatlab.arrays.types import Array
+from floatlab.formats import Format
 from floatlab.reduce.explain.epilogue.functions import function_of
-from floatlab.reduce.explain.estimates import factor_between, weighted_median
+from floatlab.reduce.explain.estimates import equal_ratio, factor_between, weighted_median
 from floatlab.reduce.explain.faults.certain import beyond_rounding
 from floatlab.reduce.explain.faults.finder import NEAR, all_zero
 from floatlab.reduce.explain.faults.moved import similar_lines
@@ -39,13 +40,12 @@ from floatlab.reduce.explain.residuals import (
     share_of,
 )
 from floatlab.reduce.explain.search.models import GAIN, ModelSearch
-from floatlab.reduce.explain.stages import PLAIN
+from floatlab.reduce.explain.stages import PLAIN, Model
 
 _MOST_WRONG = 0.5  # if a larger share is wrong, the result is reported as another product
 _MOST_OF_FEW = 0.7  # the same share if a result has too few elements for a reliable median
 _MOST_OF_ALL = 0.75  # rectangles with a larger share of the elements are not reported as wrong regions
 _RIGHT = 0.2  # if more than this share of the elements is right, the result is not reported as another product
-_EQUAL = 6.0  # two medians of n elements count as equal if their ratio is at most 1 + this number / √n
 _LOOSE = 1.5  # an estimated shift may leave errors of up to this many error bounds
 _LISTED = 16  # up to this many wrong elements are listed even if they are most elements of the result
 
@@ -231,14 +231,7 @@ class UnexplainedSearch(ModelSearch):
             fault = self.faults.transposed(view, wrong) or self._fault(view, None, wrong)
             if fault is not None and fault.name:
                 return self._found("bug", (fault,), PLAIN, accumulator, None, view)
-        found = []
-        for each in self.options:
-            self.tick()
-            left = _shift_left(each.view, each.product)
-            # A model that barely changes the product is no alternative to the plain product.
-            if left <= NEAR and (each.model is PLAIN or is_apart(each)) and each.view.usable.sum() > GAIN:
-                found.append((each.model.weight, left, each.model, each.accumulator))
-        for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]:
+        for model, accumulator in self._shifted_models:
             product = None if model is PLAIN else self.problem.whole(model)
             view = self._view(accumulator, model, product)
             wrong = view.fit(product).wrong
@@ -253,9 +246,21 @@ class UnexplainedSearch(ModelSearch):
                 return self._found("bug", (fault,), kept[0], accumulator, None, view, kept[1])
         return None
 
+    @cached_property
+    def _shifted_models(self) -> list[tuple[Model, Format]]:
+        """The six likeliest models, with accumulators, that a bias or a factor might complete."""
+        found = []
+        for each in self.options:
+            self.tick()
+            left = _shift_left(each.view, each.product)
+            # A model that barely changes the product is no alternative to the plain product.
+            if left <= NEAR and (each.model is PLAIN or is_apart(each)) and each.view.usable.sum() > GAIN:
+                found.append((each.model.weight, left, each.model, each.accumulator))
+        return [(model, accumulator) for _, _, model, accumulator in sorted(found, key=lambda each: each[:2])[:6]]
+
     def _improves(self, view: View, fault: Fault) -> bool:
         """Return whether a model and a fault explain more than a bias or a factor of the plain product does."""
-        room = 1 + _EQUAL / sqrt(view.values.size)
+        room = equal_ratio(view.values.size)
         return fault.left * room < _shift_left(view, None) or not _shift_fits(view)
 
 
