@@ -182,6 +182,12 @@ def last_places(values: Array) -> Array:
     return weights
 
 
+def have_few_digits(x: Array) -> bool:
+    """Return whether all numbers are multiples k·s of one power of two s, with integers k from −256 to 256."""
+    step = float(last_places(x).min(initial=np.inf))
+    return bool(np.abs(x).max(initial=0.0) <= 256 * step)
+
+
 def row_distances(a: Array, b: Array) -> Array:
     """Return ‖a − b‖² / (‖a‖² + ‖b‖²) for each row of a (first axis) and each row of b; 0 if both rows are zero.
 

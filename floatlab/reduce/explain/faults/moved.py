@@ -11,10 +11,9 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.estimates import PROVED, shift_bits
-from floatlab.reduce.explain.faults.patterns import have_few_digits
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.problem import ProductProblem, View
-from floatlab.reduce.explain.residuals import SIMILAR, row_distances
+from floatlab.reduce.explain.residuals import SIMILAR, have_few_digits, row_distances
 
 _LONG = 8  # rows are compared only if they have at least this many numbers; fewer may be similar by chance
 _LINES = 64  # about this many rows are examined first

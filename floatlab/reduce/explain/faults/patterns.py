@@ -19,8 +19,8 @@ from floatlab.record import Record
 from floatlab.reduce.explain.estimates import equal_ratio
 from floatlab.reduce.explain.findings import ENOUGH, SampledModel
 from floatlab.reduce.explain.noise import half_ulp
-from floatlab.reduce.explain.problem import ProductProblem, Side, View, view_of
-from floatlab.reduce.explain.residuals import is_flat, last_places
+from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View, middle, view_of
+from floatlab.reduce.explain.residuals import is_flat
 from floatlab.reduce.results.diagnosis_record import Evidence
 
 _DOUBT = 12.0  # a fault is reported if the probability of a coincidence is at most exp(−12)
@@ -286,10 +286,9 @@ def are_live(view: View) -> Array:
     return live
 
 
-def have_few_digits(x: Array) -> bool:
-    """Return whether all numbers are multiples k·s of one power of two s, with integers k from −256 to 256."""
-    step = float(last_places(x).min(initial=np.inf))
-    return bool(np.abs(x).max(initial=0.0) <= 256 * step)
+def live_z(view: View, fit: Fit) -> float:
+    """Return the median error, in sigmas, of the elements that `are_live`."""
+    return middle(np.where(are_live(view), fit.z, np.nan))
 
 
 def explains_more(view: View, product: Array) -> bool:

@@ -26,7 +26,7 @@ from floatlab.reduce.explain.estimates import (
     weighted_median,
     within,
 )
-from floatlab.reduce.explain.faults.patterns import BIAS, are_live, drift_of
+from floatlab.reduce.explain.faults.patterns import BIAS, drift_of, live_z
 from floatlab.reduce.explain.faults.rivals import ShiftRivals
 from floatlab.reduce.explain.faults.shared import (
     fits_any_change,
@@ -385,8 +385,7 @@ class ShiftFinder:
 
     def drifts(self, view: View, product: Array | None) -> bool:
         """Return whether the median error is too large for rounding, even if every single error is within its bound."""
-        z = np.where(are_live(view), view.fit(product).z, np.nan)
-        return int(view.usable.sum()) >= ENOUGH and middle(z) > NEAR
+        return int(view.usable.sum()) >= ENOUGH and live_z(view, view.fit(product)) > NEAR
 
 
 def _is_constant(values: Array, axis: int, room: Array) -> bool:

@@ -15,7 +15,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Individual
 from floatlab.reduce.explain.faults.finder import NEAR
-from floatlab.reduce.explain.faults.patterns import are_live
+from floatlab.reduce.explain.faults.patterns import are_live, live_z
 from floatlab.reduce.explain.faults.rivals import is_like_sums
 from floatlab.reduce.explain.findings import SINGLE
 from floatlab.reduce.explain.grid import Way, grid_of, names_between, own_accumulator
@@ -240,11 +240,7 @@ def narrow_sums(problem: ProductProblem, side: Side, usual: Format) -> tuple[Arr
             continue
         view = view_of(problem, side, format)
         fit = view.fit()
-        if (
-            middle(np.where(are_live(view), fit.z, np.nan)) <= NEAR
-            and not fit.wrong.any()
-            and is_like_sums(problem, side, format)
-        ):
+        if live_z(view, fit) <= NEAR and not fit.wrong.any() and is_like_sums(problem, side, format):
             return fit.z, format
     return None
 

@@ -26,6 +26,7 @@ from floatlab.reduce.explain.faults.patterns import (
     are_exact,
     are_live,
     evidence_bits,
+    live_z,
     place_bits,
 )
 from floatlab.reduce.explain.faults.rearranged import CERTAIN, REARRANGED, rearranged_odds
@@ -36,7 +37,7 @@ from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, partial_sums
 from floatlab.reduce.explain.precision.near import rounded_again
 from floatlab.reduce.explain.precision.outputs import best_cast, misses_of, other_roundings, printed_digits
-from floatlab.reduce.explain.problem import View, middle, view_of
+from floatlab.reduce.explain.problem import View, view_of
 from floatlab.reduce.explain.residuals import (
     find_places,
     has_few_bits,
@@ -208,7 +209,7 @@ class SideExplainer(UnexplainedSearch):
         flushed = self.faults.flushed(view, None, fit.wrong) if fit.wrong.any() else None
         if flushed is not None:
             return self._found("rounding", (flushed,), PLAIN, self.accumulators[0], fit.z, view)
-        if not fit.wrong.any() and middle(np.where(are_live(view), fit.z, np.nan)) > NEAR:
+        if not fit.wrong.any() and live_z(view, fit) > NEAR:
             digits, into = printed_digits(self.side, view.totals), self.side.rounded_to
             tried = not digits and into == self.side.format
             ways = grid_of(self.problem, PLAIN, into, self.tick).directed_ways(self.side) if tried else []

@@ -18,7 +18,6 @@ from floatlab.reduce.explain.faults.patterns import (
     are_among_others,
     are_exact,
     are_live,
-    have_few_digits,
     is_apart,
 )
 from floatlab.reduce.explain.faults.unrelated import is_shifted, unrelated, unrelated_share
@@ -36,6 +35,7 @@ from floatlab.reduce.explain.precision.scaled import best_scaled, is_factor_alon
 from floatlab.reduce.explain.problem import Fit, View, middle, view_of
 from floatlab.reduce.explain.residuals import (
     find_places,
+    have_few_digits,
     mask_of,
     share_of,
 )
