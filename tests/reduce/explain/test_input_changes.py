@@ -157,6 +157,18 @@ def test_a_tie_of_an_input_changes_a_column():
     assert (found.status, found.names) == ("rounding", ("inputs-quantized",)), found.first
 
 
+@pytest.mark.parametrize("is_wrong", [False, True])
+@pytest.mark.parametrize("seed", [3, 5, 16])
+def test_ties_of_a_third_of_the_columns_are_no_wrong_elements(seed, is_wrong):
+    rng = np.random.default_rng(seed)
+    x, y = (rng.integers(-8, 9, shape).astype(np.float32) for shape in ((42, 11), (11, 15)))
+    scale = np.abs(y).max(axis=0) / np.float32(7)
+    narrow = x @ (np.rint(y / scale) * scale)  # in columns with the largest number 8, 4 is 3.5 times the scale
+    narrow[38, 11] += 40 * is_wrong
+    found = diagnose(x, y, x @ y, narrow)
+    assert found.status == "unknown", found.first
+
+
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("kind", INPUT_KINDS)
 def test_blind_inputs(kind):

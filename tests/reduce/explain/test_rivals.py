@@ -279,3 +279,14 @@ def test_noise_of_one_input_is_no_bias_beside_wrong_elements(seed, is_turned):
     assert found.status == "unknown", found.first
     found = diagnose(x, y, x @ y, biased.astype(np.float16))
     assert {"bias", "elements"} <= set(found.names), found.first
+
+
+@pytest.mark.parametrize("seed", [0, 1, 6])
+def test_noise_of_one_input_is_no_bias_of_almost_equal_rows(seed):
+    rng = np.random.default_rng(seed)
+    x = (rng.standard_normal((30, 24)) + 100).astype(np.float16).astype(np.float32)
+    y = (rng.standard_normal((24, 33)) + 5).astype(np.float16).astype(np.float32)
+    noisy = x @ (y * (1 + 0.003 * rng.standard_normal(y.shape))).astype(np.float32)
+    assert diagnose(x, y, x @ y, noisy.astype(np.float16)).status == "unknown"
+    bias = (5000 * rng.standard_normal(33)).astype(np.float32)  # a change of y would show in the last digits
+    assert "bias" in diagnose(x, y, x @ y, (x @ y + bias).astype(np.float16)).names

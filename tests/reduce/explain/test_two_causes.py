@@ -6,6 +6,7 @@ import pytest
 
 from floatlab.arrays.conversion import quantize
 from floatlab.reduce.explain.diagnosis import diagnose
+from tests.reduce.blind_ways import narrow
 
 BF16, SLOW = ml_dtypes.bfloat16, pytest.mark.slow
 
@@ -274,3 +275,16 @@ def test_swapped_rows_beside_rounded_inputs_are_no_wrong_region():
         narrow = [np.asarray(quantize(each, "tf32", rounding="RNA"), np.float32) for each in (x, y)]
         made = (narrow[0] @ narrow[1])[[0, 1, 4, 3, 2]]
         assert set(diagnose(x, y, x @ y, made).names) == {"rows-moved", "inputs-rounded"}
+
+
+def test_a_wrong_region_of_sums_without_terms_beside_rounded_inputs():
+    rng = np.random.default_rng(0)
+    x, y = np.zeros((4, 5), np.float32), rng.standard_normal((5, 20)).astype(np.float32)
+    x[0] = rng.standard_normal(5)
+    bad = narrow(x, "tf32").astype(np.float32) @ narrow(y, "tf32").astype(np.float32)
+    bad[2:, :8] = rng.standard_normal((2, 8))  # more wrong elements than the first row has right ones
+    bad[0, 12:] = 0
+    y[:, 12:] = 0
+    found = diagnose(x, y, x @ y, bad)
+    assert set(found.names) == {"inputs-rounded", "region"}, found.first
+    assert found.causes[-1].where == (((2, 4), (0, 8)),)

@@ -256,15 +256,13 @@ def fits_any_change(problem: ProductProblem, factor: float | Array, axis: int | 
 def may_be_changed_input(
     problem: ProductProblem, view: View, shift: Array, axis: int, error: Array, room: Array, wrong: Array
 ) -> bool:
-    """Return whether a change of one input explains a shift and the wrong elements beside it; False if none is wrong.
+    """Return whether a change of one input explains a shift and the wrong elements beside it, if there are any.
 
     The change may be any quantisation of y, for a shift of each column (axis 0), or of x, for a shift of each row (axis
     1). If m is the mean row of x, and dy is the change of a column of y, this column is shifted by m @ dy, and the
     error (r - m) @ dy remains in the element of row r. `error` has the errors that remain. The change explains them if
     they are about this large, and if it would also leave most errors of the elements that are not wrong within `room`.
     """
-    if not wrong.any():
-        return False
     lines, off = (problem.x if axis == 0 else problem.y.T), shift.mean(axis=axis, keepdims=True)
     mean = lines.mean(axis=0)
     with np.errstate(all="ignore"):
@@ -272,10 +270,11 @@ def may_be_changed_input(
         share = share[:, None] if axis == 0 else share
         left = share * np.sqrt(np.mean(off * off))
         rounded = half_ulp(view.totals.product, view.format)  # the change acts before the rounding of `View.stored`
-        most = _LARGEST * np.maximum(left, share * np.abs(off)) + room + rounded
+        most = _LARGEST * np.maximum(left, share * np.abs(off)) + 2 * room + rounded
         is_explained = bool((error <= most)[wrong].all())
     right = np.isfinite(error) & ~wrong
-    return is_explained and shift_bits(problem.independent, left, room, right, off.size) < PROVED
+    count = problem.independent if wrong.any() else right.size  # with no error left, every element counts
+    return is_explained and shift_bits(count, left, room, right, off.size) < PROVED
 
 
 def may_be_rounded_inputs(problem: ProductProblem, off: float) -> bool:

@@ -131,6 +131,9 @@ class ShiftFinder:
             if self._is_hidden(view, error, axis):
                 continue
             is_rounding = may_be_rounding(view, self.problem.x, self.problem.y, shift, axis, product)
+            none = np.zeros_like(wrong)
+            if product is None and may_be_changed_input(self.problem, view, shift, axis, error, room, none):
+                continue
             if everywhere and not is_rounding and (confirmed or left <= _CLEARLY):
                 alike = bool(np.ptp(shift) <= 8 * float(np.nanmax(sigma)))
                 if alike and isinstance(view.half, np.ndarray):  # the output is narrow, so sigma is too small a measure

@@ -53,14 +53,19 @@ def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -
     return model if left < _NEARER * plain else None
 
 
-def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array, fit: Fit) -> bool:
-    """Return whether the residuals of a model may come from a few numbers of the inputs that are close to a tie.
+def flips_are_few(view: View, fit: Fit) -> bool:
+    """Return whether a model explains enough elements to be named although ties must explain its residuals."""
+    right = view.fit().wrong & ~fit.wrong  # elements that only the model explains
+    return share_of(fit.wrong) <= _FLIPPED and bool(right.sum() >= _CLEARLY * fit.wrong.sum())
+
+
+def share_of_flips(problem: ProductProblem, model: Model, view: View, product: Array, fit: Fit) -> float:
+    """Return the share of a model's wrong elements that may be due to numbers of the inputs that are close to a tie.
 
     The program then rounded these numbers in one direction, and the model rounded them in the other.
     """
-    right = view.fit().wrong & ~fit.wrong  # elements that only the model explains
-    if share_of(fit.wrong) > _FLIPPED or right.sum() < _CLEARLY * fit.wrong.sum() or model.changes is None:
-        return False
+    if model.name != "inputs-quantized" or model.changes is None:
+        return 0.0
     x, y = problem.factors
     sides, steps, rng = [], [], np.random.default_rng(1)
     for change, side, axis in zip(model.changes, (x, y), (1, 0), strict=True):
@@ -77,7 +82,7 @@ def is_flipped(problem: ProductProblem, model: Model, view: View, product: Array
         room = view.half + view.noise.limit(view.totals, product)
         most = _moved(steps[0], sides[1], fit.wrong, room) + _moved(steps[1].T, sides[0].T, fit.wrong.T, room.T).T
         error = np.abs(view.totals.error(view.values, product))
-    return bool((error <= room + most)[fit.wrong].all())
+    return share_of((error <= room + most)[fit.wrong])
 
 
 def _moved(steps: Array, others: Array, wrong: Array, room: Array) -> Array:

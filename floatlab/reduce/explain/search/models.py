@@ -13,7 +13,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.epilogue.given_bias import lines_of_bias
 from floatlab.reduce.explain.estimates import shift_bits
-from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, are_live, explains_more, is_nearer, outdoing
+from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, explains_more, is_nearer, outdoing
 from floatlab.reduce.explain.faults.rivals import narrow_share
 from floatlab.reduce.explain.findings import (  # fmt: skip
     MOVED,
@@ -37,7 +37,7 @@ from floatlab.reduce.explain.movements.reread import readings
 from floatlab.reduce.explain.precision.narrow import narrow_sums
 from floatlab.reduce.explain.precision.parts import parts_in_another_precision, rectangles_without
 from floatlab.reduce.explain.precision.sampled_models import likely_models
-from floatlab.reduce.explain.precision.scaled import is_factor_alone, is_flipped
+from floatlab.reduce.explain.precision.scaled import flips_are_few, is_factor_alone, share_of_flips
 from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View, view_of
 from floatlab.reduce.explain.residuals import find_places, share_of
 from floatlab.reduce.explain.search.report import SideReport
@@ -53,6 +53,8 @@ _BESIDE_TURNED = {"elements", "region", "inputs-rounded", "inputs-quantized", "i
 _EDGES = 4
 _TRIED = 8  # largest number of models that are verified on all elements
 GAIN = 8  # a model or a final rounding that is reported together with a fault must explain at least this many elements
+_MOST_WRONG = 0.5  # a model explains a result only if at most this share is wrong
+_MOST_FLIPS = 0.5  # if ties may explain a larger share of the wrong elements, these are not reported as wrong
 
 
 class ModelSearch(SideReport):
@@ -220,12 +222,13 @@ class ModelSearch(SideReport):
         flushed = self.faults.flushed(view, product, fit.wrong)
         if flushed is not None:
             return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
-        if (
-            product is not None
-            and model.name == "inputs-quantized"
-            and is_flipped(self.problem, model, view, product, fit)
-        ):
+        flips = 0.0
+        if product is not None and share_of(fit.wrong) <= _MOST_WRONG:
+            flips = share_of_flips(self.problem, model, view, product, fit)
+        if flips == 1 and flips_are_few(view, fit):
             return self._found("rounding", (), model, accumulator, fit.z, view, product)
+        if flips > _MOST_FLIPS:
+            return None  # it is not known which of the elements are wrong
         right = view.usable & ~fit.wrong & (view.totals.size > 0)
         if not faulty or (product is not None and not 2 * (view.values[right] != 0).sum() > max(right.sum(), GAIN)):
             return None  # if most right elements are zero, the few others are no evidence of changed inputs
@@ -251,8 +254,9 @@ class ModelSearch(SideReport):
         if places is not None and places.name == "region":
             unknowns = min(unknowns, _EDGES * len(places.where))
         is_gain = product is None or (places is not None and gained >= max(GAIN, 3 * unknowns))
-        live = int(are_live(view).sum())
-        if fault is None and places is not None and is_gain and places.count * 2 <= live:
+        # A number where all terms are zero says nothing about the other sums.
+        summed = view.usable & (view.totals.size > 0)
+        if fault is None and places is not None and is_gain and share_of(fit.wrong[summed]) <= _MOST_WRONG:
             fault = placed(view, fit.wrong)
         if fault is None:
             return None
