@@ -169,6 +169,19 @@ def test_ties_of_a_third_of_the_columns_are_no_wrong_elements(seed, is_wrong):
     assert found.status == "unknown", found.first
 
 
+@pytest.mark.parametrize("output", [np.float32, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("seed", range(4))
+def test_one_wrong_element_is_told_from_rows_that_depend_on_ties(seed, output):
+    rng = np.random.default_rng(seed)
+    x, y = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((30, 70), (70, 25)))
+    narrow = [np.rint(each / (scale := np.abs(each).max(axis=axis, keepdims=True) / np.float32(127))) * scale
+              for each, axis in ((x.astype(np.float32), 1), (y.astype(np.float32), 0))]  # fmt: skip
+    bad = (narrow[0] @ narrow[1]).astype(output)
+    bad[9, 2] *= -1.5
+    found = diagnose(x, y, x.astype(np.float32) @ y.astype(np.float32), bad)
+    assert [each.where for each in found.causes if each.name == "elements"] == [((9, 2),)], found.first
+
+
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("kind", INPUT_KINDS)
 def test_blind_inputs(kind):

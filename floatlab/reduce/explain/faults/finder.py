@@ -11,7 +11,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.estimates import PROVED, factor_between, shift_bits, within
 from floatlab.reduce.explain.faults.doubts import may_be_flushed
-from floatlab.reduce.explain.faults.moved import are_surely_moved, show_sources
+from floatlab.reduce.explain.faults.moved import are_surely_moved, may_hold_rows, show_sources
 from floatlab.reduce.explain.faults.outliers import standing_out
 from floatlab.reduce.explain.faults.patterns import BITS_EACH, are_live, evidence_bits
 from floatlab.reduce.explain.faults.rivals import whole_sums_in
@@ -176,6 +176,8 @@ class FaultFinder(ShiftFinder):
         everything, limits = [np.arange(count) for count in wrong.shape], view.errors()[1]
         for name, turned, axis in (("rows-moved", False, 0), ("columns-moved", True, 1)):
             values, goal, mask = (each.T if turned else each for each in (made, exact, wrong))
+            if not may_hold_rows(values, goal, limits):
+                continue
             # If all rows were moved up or down, rows of zeros remain at an edge. They match no row of the product.
             off, filled = (np.asarray(each.any(axis=1)) for each in (mask, values))
             zero = off & ~filled

@@ -13,12 +13,32 @@ from floatlab.arrays.types import Array
 from floatlab.reduce.explain.estimates import PROVED, shift_bits
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.problem import ProductProblem, View
-from floatlab.reduce.explain.residuals import SIMILAR, have_few_digits, row_distances
+from floatlab.reduce.explain.residuals import SIMILAR, have_few_digits, row_distances, share_of
+from floatlab.reduce.results.product_error import spread_indices
 
 _LONG = 8  # rows are compared only if they have at least this many numbers; fewer may be similar by chance
 _LINES = 64  # about this many rows are examined first
 _DIFFERENT = 0.2  # rows count as different if their distance (see `row_distances`) is above this share
+# If rows were moved, more than the share _FOUND of about _NUMBERS numbers is found in the same columns of the product.
+_FOUND, _NUMBERS = 0.25, 256
 _BITS = 20.0  # a number shows where it belongs if it is at least 2**20 times as large as its error limit
+
+
+def may_hold_rows(values: Array, product: Array, limits: Array) -> bool:
+    """Return whether the numbers of a result occur in the same columns of the product, up to the largest of the limits.
+
+    If not, the rows of the result are no moved rows of the product. Zeros are not looked up.
+
+    >>> product, limits = np.arange(12.0).reshape(4, 3), np.full((4, 3), 0.1)
+    >>> may_hold_rows(product[[2, 0, 3, 1]], product, limits), may_hold_rows(product + 0.5, product, limits)
+    (True, False)
+    """
+    room = np.nan_to_num(limits, nan=np.inf).max(initial=0.0)
+    at = np.flatnonzero(values)
+    rows, columns = np.divmod(at[spread_indices(len(at), _NUMBERS)], values.shape[1])
+    with np.errstate(all="ignore"):
+        found = (np.abs(values[rows, columns] - product[:, columns]) <= room).any(axis=0)
+    return not at.size or share_of(found) > _FOUND
 
 
 def show_sources(problem: ProductProblem, moved: Array, limits: Array) -> bool:

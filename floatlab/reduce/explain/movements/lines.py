@@ -14,6 +14,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.estimates import PROVED, shift_bits
+from floatlab.reduce.explain.faults.moved import may_hold_rows
 from floatlab.reduce.explain.faults.patterns import BITS_EACH
 from floatlab.reduce.explain.findings import Fault, placed
 from floatlab.reduce.explain.problem import View
@@ -39,7 +40,7 @@ def moved_lines(view: View, independent: int, wrong: Array) -> tuple[Fault, ...]
         return ()
     error = np.abs(view.totals.error(view.values))
     found: list[tuple[float, Array, Array, Array]] = []
-    for rows, columns in _places(view.values, exact):
+    for rows, columns in _places(view.values, exact, view.errors()[1]):
         left = view.against(view.totals.take(rows, columns)).fit().wrong
         moved = [np.count_nonzero(to != np.arange(len(to))) for to in (rows, columns)]
         if not any(moved) or left.sum() > max(_FEW, _SHARE * left.size):
@@ -62,15 +63,20 @@ def _fault(name: str, to: Array, wrong: Array) -> Fault:
     return Fault(name, pairs, (("kind", kind),), wrong)
 
 
-def _places(values: Array, exact: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield three assumptions: only the rows of a result were moved, only its columns, or both.
+def _places(values: Array, exact: Array, limits: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield up to three assumptions: only the rows of a result were moved, only its columns, or both.
 
     Each item has two arrays: for each row of the result, the index of the product's row, and the same for columns.
+    An assumption is left out if too few numbers would be right up to the largest of the error limits.
     """
     rows, columns = (np.arange(count) for count in values.shape)
-    yield matched(values, exact), columns
-    yield rows, matched(values.T, exact.T)
+    if may_hold_rows(values, exact, limits):
+        yield matched(values, exact), columns
+    if may_hold_rows(values.T, exact.T, limits):
+        yield rows, matched(values.T, exact.T)
     rows = matched(np.sort(values), np.sort(exact))
+    if not may_hold_rows(values.T, exact[rows].T, limits):
+        return
     for _ in range(_TURNS):
         columns = matched(values.T, exact[rows].T)
         rows = matched(values, exact[:, columns])

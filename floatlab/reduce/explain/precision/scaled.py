@@ -24,8 +24,9 @@ _OFF = 0.003, 2.0
 _LEAST = 8  # with fewer numbers than this, one of the many scales may fit by chance
 _STORED = 2.0**-22  # rounding two scales to binary32 changes a product by at most this relative error
 _FLIPPED = 0.3  # at most this share of elements may depend on a number close to a tie
+_MOST_FLIPPED = 0.5  # ties are examined only if at most this share of elements is wrong
 _CLEARLY = 2  # for each element that depends on a tie, the model must explain this many others
-_DRAWS = 12  # inputs are changed by small random amounts this many times
+_DRAWS = 16  # inputs are changed by small random amounts this many times
 _TIE = 2.0**-20  # an input is close to a tie if a change by this relative amount changes how it is rounded
 _NEARER = 0.05  # with the right scale, the median error is less than this share of the plain product's error
 
@@ -59,20 +60,20 @@ def flips_are_few(view: View, fit: Fit) -> bool:
     return share_of(fit.wrong) <= _FLIPPED and bool(right.sum() >= _CLEARLY * fit.wrong.sum())
 
 
-def share_of_flips(problem: ProductProblem, model: Model, view: View, product: Array, fit: Fit) -> float:
-    """Return the share of a model's wrong elements that may be due to numbers of the inputs that are close to a tie.
+def may_be_flipped(problem: ProductProblem, model: Model, view: View, product: Array, fit: Fit) -> Array:
+    """Return the mask of the elements that are wrong perhaps only because inputs are close to a tie.
 
     The program then rounded these numbers in one direction, and the model rounded them in the other.
     """
-    if model.name != "inputs-quantized" or model.changes is None:
-        return 0.0
+    if model.name != "inputs-quantized" or model.changes is None or share_of(fit.wrong) > _MOST_FLIPPED:
+        return np.zeros(fit.wrong.shape, np.bool_)
     x, y = problem.factors
     sides, steps, rng = [], [], np.random.default_rng(1)
     for change, side, axis in zip(model.changes, (x, y), (1, 0), strict=True):
-        # If all numbers changed in the same direction, the scale would, too. So the signs of the changes are random.
+        # If all numbers changed in the same direction, the scale would, too. So the changes are random.
         low, high = np.full(side.shape, np.inf), np.full(side.shape, -np.inf)
         for _ in range(_DRAWS):
-            near = side * (1 + rng.choice([-_TIE, _TIE], side.shape))
+            near = side * (1 + rng.uniform(-_TIE, _TIE, side.shape))
             made = change(near, near, axis)
             low, high = np.minimum(low, made), np.maximum(high, made)
         sides.append(np.maximum(np.abs(low), np.abs(high)))
@@ -82,7 +83,7 @@ def share_of_flips(problem: ProductProblem, model: Model, view: View, product: A
         room = view.half + view.noise.limit(view.totals, product)
         most = _moved(steps[0], sides[1], fit.wrong, room) + _moved(steps[1].T, sides[0].T, fit.wrong.T, room.T).T
         error = np.abs(view.totals.error(view.values, product))
-    return share_of((error <= room + most)[fit.wrong])
+    return np.asarray(fit.wrong & (most > 0) & (error <= room + most))
 
 
 def _moved(steps: Array, others: Array, wrong: Array, room: Array) -> Array:
@@ -90,13 +91,13 @@ def _moved(steps: Array, others: Array, wrong: Array, room: Array) -> Array:
 
     `steps` holds the change of each of these numbers, and `others` the magnitudes of the second factor. A number
     changes a whole row of the product. So it counts only if at least half of the elements that it alone would move by
-    more than `room` are wrong.
+    more than twice `room` are wrong.
     """
     most = np.zeros(wrong.shape)
     for i in np.flatnonzero(wrong.any(axis=1)):
         terms = np.flatnonzero(steps[i])
         change = steps[i, terms, None] * others[terms]
-        moved = change > room[i]
+        moved = change > 2 * room[i]  # smaller changes may not show after rounding
         counts = 2 * (moved & wrong[i]).sum(axis=1) >= moved.sum(axis=1)
         most[i] = change[counts].sum(axis=0)
     return most

@@ -37,7 +37,7 @@ from floatlab.reduce.explain.movements.reread import readings
 from floatlab.reduce.explain.precision.narrow import narrow_sums
 from floatlab.reduce.explain.precision.parts import parts_in_another_precision, rectangles_without
 from floatlab.reduce.explain.precision.sampled_models import likely_models
-from floatlab.reduce.explain.precision.scaled import flips_are_few, is_factor_alone, share_of_flips
+from floatlab.reduce.explain.precision.scaled import flips_are_few, is_factor_alone, may_be_flipped
 from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View, view_of
 from floatlab.reduce.explain.residuals import find_places, share_of
 from floatlab.reduce.explain.search.report import SideReport
@@ -54,7 +54,6 @@ _EDGES = 4
 _TRIED = 8  # largest number of models that are verified on all elements
 GAIN = 8  # a model or a final rounding that is reported together with a fault must explain at least this many elements
 _MOST_WRONG = 0.5  # a model explains a result only if at most this share is wrong
-_MOST_FLIPS = 0.5  # if ties may explain a larger share of the wrong elements, these are not reported as wrong
 
 
 class ModelSearch(SideReport):
@@ -222,13 +221,13 @@ class ModelSearch(SideReport):
         flushed = self.faults.flushed(view, product, fit.wrong)
         if flushed is not None:
             return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
-        flips = 0.0
-        if product is not None and share_of(fit.wrong) <= _MOST_WRONG:
-            flips = share_of_flips(self.problem, model, view, product, fit)
-        if flips == 1 and flips_are_few(view, fit):
-            return self._found("rounding", (), model, accumulator, fit.z, view, product)
-        if flips > _MOST_FLIPS:
-            return None  # it is not known which of the elements are wrong
+        if product is not None and (flipped := may_be_flipped(self.problem, model, view, product, fit)).any():
+            others = fit.replace(wrong=fit.wrong & ~flipped)
+            if not flips_are_few(view, fit):
+                return None  # it is not known which of the elements are wrong
+            if not others.wrong.any():
+                return self._found("rounding", (), model, accumulator, fit.z, view, product)
+            fit = others
         right = view.usable & ~fit.wrong & (view.totals.size > 0)
         if not faulty or (product is not None and not 2 * (view.values[right] != 0).sum() > max(right.sum(), GAIN)):
             return None  # if most right elements are zero, the few others are no evidence of changed inputs

@@ -117,6 +117,8 @@ class UnexplainedSearch(ModelSearch):
         or factor as ambiguous. This search treats only some of them as ambiguous. If another explanation fits equally
         well, the status is "unknown". Return None if no such fault fits.
         """
+        if not self.faults.doubt:
+            return None  # without an ambiguous bias or factor, this search would repeat an earlier one
         self.faults.doubts_all, self.faults.doubt = False, ""
         found = self._with_all_wrong()
         if found is None and self.faults.doubt:
