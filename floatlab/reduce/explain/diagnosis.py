@@ -32,7 +32,7 @@ from floatlab.reduce.explain.first_line import (
     shared_line,
     unexplained_line,
 )  # fmt: skip
-from floatlab.reduce.explain.grid import Replaying, Way, grid_of, names_between, own_accumulator
+from floatlab.reduce.explain.grid import Replaying, grid_of
 from floatlab.reduce.explain.input_changes.alike_formats import with_formats
 from floatlab.reduce.explain.installed import installed_ways, library_ways
 from floatlab.reduce.explain.precision.outputs import printed_from, unlike_formats
@@ -40,6 +40,7 @@ from floatlab.reduce.explain.problem import ProductProblem, Side, matrices_of, v
 from floatlab.reduce.explain.residuals import mask_of, share_of
 from floatlab.reduce.explain.search.hypotheses import SideExplainer
 from floatlab.reduce.explain.stages import PLAIN
+from floatlab.reduce.explain.ways import Way, names_between, own_accumulator
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis
 
 _FEW = 4  # a result with fewer different numbers than this may fit a computation by chance

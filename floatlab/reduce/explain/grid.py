@@ -19,14 +19,13 @@ from floatlab.errors import FloatlabError
 from floatlab.formats import Format, parse_format
 from floatlab.numbers import Context
 from floatlab.numbers.rounding import DEFAULT, as_context
-from floatlab.record import Individual
 from floatlab.reduce.explain.problem import ProductProblem, Side
 from floatlab.reduce.explain.residuals import share_of
 from floatlab.reduce.explain.stages import Model
+from floatlab.reduce.explain.ways import Way, own_accumulator
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.grouped_schedules import SERIAL
 from floatlab.reduce.replay.candidates import EXACT_SUM, Candidate, candidate_text, list_candidates
-from floatlab.reduce.replay.causes import Cause, causes_of
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import agreement
 from floatlab.reduce.results.product_error import spread_indices
@@ -44,12 +43,13 @@ _EXACT = 1 << 15  # an exact sum that is computed alone costs as much as this ma
 _SLOWER = 16  # an addition in a format without processor support costs as much as this many additions in other formats
 _NEAR_LARGEST = 2.0**-64  # sums above this fraction of the largest number are simulated in integers, which is slow
 _DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)")
+_TRUNCATED = ("fused(4)", "fused(8)", "fused(16)", "fused(32)")
 _COMMON = ("serial", False), ("serial", True), ("pairwise", False), ("reversed", True), ("lanes(2)", True)
+_MOSTLY = 0.75  # sums explain a result with wrong elements only if they give at least this share of the sample
 _DIRECTIONS = ("RTZ", "RTP", "RTN", "RNA")
 _UNITS = ("fp16", "bf16", "e4m3", "e5m2")  # input formats of matrix units
 _COMPENSATED = ("kahan", "neumaier", "double")
 _SINGLE = parse_format("fp32")
-_NAMES = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulator", Cause.MACHINE: "accumulator"}
 
 
 class Replaying(Protocol):
@@ -57,17 +57,6 @@ class Replaying(Protocol):
 
     def replay(self, a: object, b: object) -> Array:
         """Return the product of a and b in the library's orders of addition."""
-
-
-class Way(Individual):
-    """A computation that reproduces the replayed elements: a candidate, a compensated sum or a library call."""
-
-    text: str
-    candidate: Candidate | None = None
-    compensated: str = ""  # the method of a compensated sum, such as "kahan"
-    rounds_inputs: bool = False  # whether the modelled unit rounds the inputs to a narrower format
-    inputs: Format | None = None  # the narrower format in which all inputs are exact, if the unit takes this format
-    rules: Context = DEFAULT
 
 
 class CandidateGrid:
@@ -115,17 +104,21 @@ class CandidateGrid:
             return Source(side.source.codes[index].reshape(-1), self.into)
         return Source(np.asarray(encode(source_of(side.values[index].reshape(-1)), self.into)), self.into)
 
-    def directed(self) -> Iterator[tuple[str, Candidate, Array]]:
-        """Yield candidates that round in another direction than RNE.
+    def directed(self, directions: Sequence[str] = _DIRECTIONS) -> Iterator[tuple[str, Candidate, Array]]:
+        """Yield candidates that round in other directions than RNE.
 
         Each item has the rounding direction, the candidate, and the codes of its sums.
         """
         formats = self.sides[0].format, self.sides[1].format
-        for direction in _DIRECTIONS:
+        for direction in directions:
             rules = as_context(direction)
             evaluator = self._directed.setdefault(direction, Evaluator(self.sides, self.into, rules))
             kinds = (self.accumulator,)
-            for candidate in list_candidates(self.problem.terms, formats, self.into, _DIRECTED, kinds, (), 1, rules):
+            candidates = list_candidates(self.problem.terms, formats, self.into, _DIRECTED, kinds, (), 1, rules)
+            if direction == "RTZ":  # matrix units often add blocks of products exactly, and truncate each sum
+                adder = Adder(self.accumulator, fma=True, context=rules)
+                candidates += [Candidate(parse_schedule(text), adder) for text in _TRUNCATED]
+            for candidate in candidates:
                 self.tick()
                 yield direction, candidate, evaluator.sampled(candidate)
 
@@ -162,6 +155,23 @@ class CandidateGrid:
             if agreement(codes, goal, self.into).all()
         ]
         return self._verified(ways, side, False)
+
+    def truncated_except_few(self, side: Side) -> tuple[Way, Array] | None:
+        """Return the truncated sums that give most elements of a result, and the mask of the other elements.
+
+        Return None if no truncated sums give most elements, or if the product is too large for replaying all elements.
+        """
+        goal, found = self._observed(side), []
+        if self.problem.totals.product.size * self.problem.terms > _WHOLE or side.format != self.into:
+            return None
+        for _, candidate, codes in self.directed(("RTZ",)):
+            found.append((share_of(agreement(codes, goal, self.into)), candidate))
+        share, candidate = max(found, key=lambda each: each[0])
+        if share < _MOSTLY:
+            return None
+        way = Way(f"{candidate_text(candidate, self.into)}, rounding RTZ", candidate, rules=as_context("RTZ"))
+        missed = self.mismatches(way, side)
+        return None if missed is None else (way, missed)
 
     def ways(self, sides: Sequence[Side]) -> list[list[Way]]:
         """Return, for each result, the computations that reproduce it in all elements that `_verified` checks."""
@@ -314,54 +324,6 @@ def grid_of(problem: ProductProblem, model: Model, into: Format, tick: Callable[
     return grid
 
 
-def names_between(first: list[Way], second: list[Way], own: Format) -> tuple[dict[str, str], tuple[Way, Way] | None]:
-    """Return a dictionary that says why two results differ, and the best pair of computations (or None).
-
-    The best pairs of computations differ in the fewest causes. The dictionary maps the causes of all best pairs to
-    descriptions. If there are no pairs, or if a pair differs in no cause, the second value is None. The dictionary then
-    says how each result differs from usual sums. If neither result differs from usual sums, the only cause is "order".
-    `own` is the accumulator format that libraries use for these results.
-    """
-    pairs = [(one, other) for one in first for other in second if one.candidate and other.candidate]
-    if pairs:
-        causes = {id(pair): _causes(*pair, own) for pair in pairs}
-        least = min(map(len, causes.values()))
-        if least:
-            best = [pair for pair in pairs if len(causes[id(pair)]) == least]
-            names = {name: f"A: {best[0][0].text}; B: {best[0][1].text}" for pair in best for name in causes[id(pair)]}
-            if any(way.rounds_inputs for way in best[0]):
-                names["inputs-rounded"] = next(way.text for way in best[0] if way.rounds_inputs)
-            return names, best[0]
-    found: dict[str, str] = {}
-    for ways in (first, second):
-        known = [way for way in ways if way.candidate is not None or way.compensated]
-        if not known:
-            continue
-        plain = [way for way in known if _is_plain(way, own)]
-        for way in () if plain else known:
-            found["compensated" if way.compensated else _name_of(way, own)] = way.text
-            if way.rounds_inputs:
-                found["inputs-rounded"] = way.text
-    if not found:
-        said = next((way.text for way in (*first, *second)), "not known")
-        found = {"order": said}
-    return found, None
-
-
-def _causes(one: Way, other: Way, own: Format) -> tuple[str, ...]:
-    assert one.candidate is not None
-    assert other.candidate is not None
-    names = []
-    for cause in causes_of(one.candidate, other.candidate):
-        name = _NAMES[cause]
-        adders = (*one.candidate.adders, *other.candidate.adders)
-        if cause is Cause.ACCUMULATOR and _accumulators(one) == _accumulators(other) != (None,):
-            # The accumulators are equal, so the products are rounded differently. Name them if some are narrow.
-            name = "products" if any(each.products.precision < own.precision for each in adders) else name
-        names.append(name)
-    return tuple(dict.fromkeys(names))
-
-
 def _is_slow(candidate: Candidate) -> bool:
     """Return whether a candidate is slow to simulate: an unusual order in a format that the processor cannot add."""
     return _is_narrow(candidate) and candidate.schedule is not None and candidate.schedule.text not in _DIRECTED
@@ -369,31 +331,3 @@ def _is_slow(candidate: Candidate) -> bool:
 
 def _is_narrow(candidate: Candidate) -> bool:
     return any(each.accumulator.precision < _SINGLE.precision for each in candidate.adders)
-
-
-def _accumulators(way: Way) -> tuple[Format | None, ...]:
-    assert way.candidate is not None
-    return tuple(each.accumulator for each in way.candidate.adders) or (None,)
-
-
-def _is_plain(way: Way, own: Format) -> bool:
-    """Return whether a computation adds in the usual accumulator `own`, with FMA or with products rounded to `own`."""
-    if way.candidate is None or way.compensated or way.candidate == EXACT_SUM or way.candidate.machines:
-        return False
-    return all(
-        each.accumulator == own and (each.fma or each.products in (own,)) for each in way.candidate.adders
-    )  # fmt: skip
-
-
-def _name_of(way: Way, own: Format) -> str:
-    assert way.candidate is not None
-    adders = way.candidate.adders
-    if adders and all(each.accumulator == own for each in adders):
-        return "products"
-    return "accumulator"
-
-
-def own_accumulator(into: Format) -> Format:
-    """Return the accumulator format that libraries usually use for results in the format `into`."""
-    single = parse_format("fp32")
-    return single if into.precision < single.precision else into

@@ -12,9 +12,10 @@ from floatlab.arrays.sources import Source, native_dtype, source_of
 from floatlab.arrays.types import Array
 from floatlab.errors import FloatlabError
 from floatlab.formats import parse_format
-from floatlab.reduce.explain.grid import NUMPY, Replaying, Way
+from floatlab.reduce.explain.grid import NUMPY, Replaying
 from floatlab.reduce.explain.problem import ProductProblem, Side
 from floatlab.reduce.explain.residuals import share_of
+from floatlab.reduce.explain.ways import Way
 from floatlab.reduce.reveal.order_map import order_map
 from floatlab.reduce.reveal.order_map_record import OrderMap, compute
 from floatlab.reduce.reveal.sized_target import values_of

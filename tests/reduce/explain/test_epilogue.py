@@ -183,3 +183,25 @@ def test_sums_of_rounded_inputs_that_start_from_a_large_bias():
     x, y, bias = normal(89, (25, 40), (40, 31), (31,))
     bad = from_bias(*(each.astype(BF16).astype(np.float32) for each in (x, y)), 200 * bias)
     assert diagnose(x, y, x @ y, bad).names == ("inputs-rounded", "bias")
+
+
+@pytest.mark.parametrize(("fate", "times"), [("is missing", 0), ("was added twice", 2)])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_bias_of_one_row_is_no_term_even_beside_rounded_inputs(seed, fate, times):
+    x, w, b = normal(100 + seed, 211, (211, 40), 40)
+    bad = x.astype(BF16).astype(np.float32) @ w.astype(BF16).astype(np.float32) + times * b
+    found = fl.compare(x @ w + b, bad, inputs=(x, w), bias=b).diagnosis
+    assert set(found.names) == {"inputs-rounded", "bias"}, found.first
+    assert ("the given bias", fate) in next(each.evidence for each in found.causes if each.name == "bias")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_product_of_binary32_numbers_may_be_rounded_before_and_after_the_bias(seed):
+    x, w, b = normal(110 + seed, (12, 30), (30, 18), 18)
+    once = (x @ w).astype(BF16).astype(np.float32)
+    found = fl.compare(x @ w + b, (once + b).astype(BF16), inputs=(x, w), bias=b).diagnosis
+    assert (found.status, found.names) == ("rounding", ("output-rounded",)), found.first
+    assert "before and after the bias" in found.first
+    once[3, 5] *= 1.5
+    found = fl.compare(x @ w + b, (once + b).astype(BF16), inputs=(x, w), bias=b).diagnosis
+    assert found.status != "rounding", found.first

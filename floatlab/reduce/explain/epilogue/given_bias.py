@@ -8,11 +8,22 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.estimates import PROVED, shift_bits
+from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, View
 
+AROUND_BIAS = "before and after the bias"  # the product is rounded, the bias is added, and the sum is rounded again
 _USUAL = "is missing", "was added twice"
 _LIKELY = 16.0  # evidence, in bits, for an unusual fault of the bias
+
+
+def named_bias(problem: ProductProblem, fault: Fault) -> Fault:
+    """Return a fault of missing or doubled terms. If the bias is the only such term, the fault is one of the bias."""
+    last = ((problem.terms - 1, problem.terms),)
+    if not problem.has_bias or fault.where != last:
+        return fault
+    fate = _USUAL[fault.name != "terms-missing"]
+    return Fault("bias", (), (("the given bias", fate),), fault.wrong, fault.left, fault.product)
 
 
 def may_be_misadded(problem: ProductProblem, view: View) -> bool:

@@ -16,10 +16,10 @@ from floatlab.reduce.explain.faults.patterns import drift_of
 from floatlab.reduce.explain.faults.rearranged import shapes_of
 from floatlab.reduce.explain.faults.shared import ROUNDED, fits_any_line
 from floatlab.reduce.explain.findings import SideExplanation
-from floatlab.reduce.explain.grid import own_accumulator
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, View, view_of
 from floatlab.reduce.explain.residuals import is_flat, share_of
+from floatlab.reduce.explain.ways import own_accumulator
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Evidence
 
 _BESIDES = 0.25  # for each wrong element, at most this many other elements may differ

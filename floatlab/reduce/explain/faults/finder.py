@@ -9,6 +9,7 @@ import numpy as np
 
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
+from floatlab.reduce.explain.epilogue.given_bias import named_bias
 from floatlab.reduce.explain.estimates import PROVED, factor_between, shift_bits, within
 from floatlab.reduce.explain.faults.doubts import may_be_flushed
 from floatlab.reduce.explain.faults.moved import are_surely_moved, may_hold_rows, show_sources
@@ -230,7 +231,8 @@ class FaultFinder(ShiftFinder):
             made = view.totals.product + times * (x[:, first:stop] @ y[first:stop])
             if not view.fit(made).wrong.any():
                 name = "terms-missing" if times < 0 else "terms-twice"
-                return Fault(name, ((first, stop),), (("terms", str(stop - first)),), wrong, product=made)
+                fault = Fault(name, ((first, stop),), (("terms", str(stop - first)),), wrong, product=made)
+                return named_bias(self.problem, fault)
         counts = term_counts(x, y, error)
         if (
             counts is not None
@@ -243,7 +245,7 @@ class FaultFinder(ShiftFinder):
             name = "terms-missing" if (counts[at] < 0).all() else "terms-twice"
             times = 1 + int(counts[at[0]])
             evidence: Evidence = (("terms", str(len(at))), *((("times", str(times)),) * (times > 2)))
-            return Fault(name, tuple(runs_of(counts != 0)), evidence, wrong)
+            return named_bias(self.problem, Fault(name, tuple(runs_of(counts != 0)), evidence, wrong))
         return None
 
     def region_alone(self, view: View, wrong: Array) -> Fault | None:

@@ -18,8 +18,8 @@ from floatlab.arrays.conversion import decode
 from floatlab.arrays.sources import Source, native_dtype
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
-from floatlab.reduce.explain.grid import own_accumulator
 from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
+from floatlab.reduce.explain.ways import own_accumulator
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.replay.candidates import Candidate
 from floatlab.reduce.replay.evaluator import candidate_codes

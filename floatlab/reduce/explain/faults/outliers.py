@@ -12,10 +12,10 @@ import numpy as np
 from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.faults.orders import largest_errors, order_errors
-from floatlab.reduce.explain.grid import own_accumulator
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View
 from floatlab.reduce.explain.residuals import find_places, mask_of, share_of
+from floatlab.reduce.explain.ways import own_accumulator
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 from floatlab.reduce.results.product_error import spread_indices
 

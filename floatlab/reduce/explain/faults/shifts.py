@@ -142,7 +142,7 @@ class ShiftFinder:
                     ("one number a", "result" if alike else words),
                     ("largest", f"{float(np.abs(shift).max()):.6g}"),
                 )
-                near = (np.abs(shift) <= self._directed_limit(view)).all()
+                near = (np.abs(shift) <= self.directed_limit(view)).all()
                 has_rival = near and self._has_rival(view, product, shift, axis)
                 has_rival = has_rival or (product is None and self._may_be_cut(view, shift, True))
                 name = "" if has_rival or self._needs_no_model(view, product) else "bias"
@@ -342,7 +342,7 @@ class ShiftFinder:
         error, room, _ = view.errors(product)
         return bool((np.abs(error) <= room)[view.usable].all()) and not self.drifts(view, product)
 
-    def _directed_limit(self, view: View) -> Array:
+    def directed_limit(self, view: View) -> Array:
         """Return the error bound of sums that are rounded in one direction (toward zero, up or down)."""
         limit: Array = 1.05 * self.problem.terms * view.noise.u * view.totals.size
         return limit
@@ -379,7 +379,7 @@ class ShiftFinder:
     def _needs_no_shift(self, view: View) -> bool:
         """Return whether all errors are within the bound of sums that are rounded in one direction."""
         error = np.abs(view.totals.error(view.values))
-        return bool((error <= self._directed_limit(view))[view.usable].all())
+        return bool((error <= self.directed_limit(view))[view.usable].all())
 
     @cached_property
     def rivals(self) -> ShiftRivals:

@@ -45,9 +45,10 @@ from floatlab.reduce.explain.first_line import (
     outlying_line,
     rough_line,
 )  # fmt: skip
-from floatlab.reduce.explain.grid import CandidateGrid, Way, own_accumulator
+from floatlab.reduce.explain.grid import CandidateGrid
 from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
 from floatlab.reduce.explain.residuals import find_places, follows_everywhere, indices_of, mask_of, share_of
+from floatlab.reduce.explain.ways import Way, own_accumulator
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause
 
 # The `doubt_needed` of `is_no_order`: _KNOWN if a computation reproduces a result bit for bit, otherwise _UNKNOWN.

@@ -15,7 +15,7 @@ from floatlab.fpmode import in_default_mode
 from floatlab.record import Individual
 from floatlab.reduce.explain.diagnosis import diagnose
 from floatlab.reduce.explain.first_line import bug_line, faults_among, identical_line, shared_line
-from floatlab.reduce.explain.grid import NUMPY, Replaying, own_accumulator
+from floatlab.reduce.explain.grid import NUMPY, Replaying
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.operations.axes import products_of
 from floatlab.reduce.explain.operations.boxes import all_boxes, box_text
@@ -23,6 +23,7 @@ from floatlab.reduce.explain.operations.places import mark_wrong, places_of
 from floatlab.reduce.explain.operations.products import Products
 from floatlab.reduce.explain.problem import ProductProblem, matrices_of
 from floatlab.reduce.explain.residuals import indices_of, share_of
+from floatlab.reduce.explain.ways import own_accumulator
 from floatlab.reduce.results.diagnosis_record import DiagnosedCause, Diagnosis, Place
 
 _MOST = 48  # at most this many products are diagnosed: those with the largest errors

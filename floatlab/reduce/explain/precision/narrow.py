@@ -14,15 +14,17 @@ from floatlab.arrays.conversion import decode
 from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Individual
+from floatlab.reduce.explain.epilogue.given_bias import AROUND_BIAS
 from floatlab.reduce.explain.faults.finder import NEAR
 from floatlab.reduce.explain.faults.patterns import are_live, live_z
 from floatlab.reduce.explain.faults.rivals import is_like_sums
 from floatlab.reduce.explain.findings import SINGLE
-from floatlab.reduce.explain.grid import Way, grid_of, names_between, own_accumulator
+from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
 from floatlab.reduce.explain.residuals import share_of
 from floatlab.reduce.explain.stages import PLAIN, Model, block_edges, sum_models
+from floatlab.reduce.explain.ways import Way, names_between, own_accumulator
 from floatlab.reduce.replay.candidates import Candidate, candidate_text
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.results.diagnosis_record import Evidence
@@ -35,7 +37,6 @@ _TRIED = 3  # at most this many candidates are replayed on all elements
 _LEAST = 4  # results with fewer nonzero elements than this are not evidence
 _TIES = 0.1  # partial sums close to a tie may be rounded differently in at most this share of the elements
 _TWICE = 0.01  # products that are rounded twice, first to binary32, may change at most this share of the elements
-_BIAS = "before and after the bias"
 # Pairs: whether the sum of each block is rounded, and whether the running sum is rounded.
 _ROUNDED = (True, True), (True, False), (False, True)
 _HALF = 11  # a format is narrow if its precision is at most this many bits
@@ -183,9 +184,9 @@ def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) ->
         return
     rows, columns = problem.rows, problem.columns
     goal, found = side.values[np.ix_(rows, columns)], []
-    bias = [((0, problem.terms - 1, problem.terms), _BIAS)] * (problem.has_bias and problem.terms > 2)
+    bias = [((0, problem.terms - 1, problem.terms), AROUND_BIAS)] * (problem.has_bias and problem.terms > 2)
     for edges, words in (*bias, *block_edges(problem.terms)):
-        for blocks, sums in _ROUNDED if words != _BIAS else _ROUNDED[:1]:
+        for blocks, sums in _ROUNDED if words != AROUND_BIAS else _ROUNDED[:1]:
             tick()
             made = added_blocks(problem.x[rows], problem.y[:, columns], format, edges, blocks=blocks, sums=sums)
             found.append((share_of(made == goal), edges, words, blocks, sums))
@@ -197,7 +198,7 @@ def _in_blocks(problem: ProductProblem, side: Side, tick: Callable[[], None]) ->
                 for each in (0.0, -error, error)
             )
             name, known = "partials", [("format", format.name), ("blocks", words)]
-            if words == _BIAS:
+            if words == AROUND_BIAS:
                 name, known[1] = "output-rounded", ("rounding", words)
             elif not sums:
                 known.append(("added in", "binary32"))

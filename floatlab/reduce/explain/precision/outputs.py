@@ -15,6 +15,7 @@ from floatlab.arrays.sources import native_dtype
 from floatlab.arrays.types import Array, DType
 from floatlab.errors import listed
 from floatlab.formats import Format, parse_format
+from floatlab.reduce.explain.epilogue.given_bias import AROUND_BIAS
 from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, evidence_bits
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.noise import Totals, half_ulp
@@ -61,6 +62,11 @@ def other_roundings(side: Side, view: View, product: Array | None = None) -> Ite
             room_twice = room + _TWICE * half_ulp(view.values, format)
             twice = view.usable & ~(np.abs(view.totals.error(view.values, product)) <= room_twice)
             yield (("format", _name(format, side)), ("rounding", "twice")), twice
+        if view.bias is not None:
+            before = (np.asarray(quantize(end - view.bias, format), np.float64) + view.bias for end in ends)
+            low, high = (np.asarray(quantize(end, format), np.float64) for end in before)
+            missed = view.usable & ~((low <= view.values) & (view.values <= high))
+            yield (("format", _name(format, side)), ("rounding", AROUND_BIAS)), missed
     for known, half in _printed(side):
         # A tie between two printed numbers may be rounded up or down. A printed number that is read is rounded to the
         # format of the result. Numbers in a narrow format are rounded before and after printing.

@@ -19,10 +19,11 @@ from floatlab.reduce.explain.faults.patterns import (
 )
 from floatlab.reduce.explain.faults.unrelated import is_noise
 from floatlab.reduce.explain.findings import ENOUGH, Fault, SampledModel
-from floatlab.reduce.explain.grid import grid_of, names_between, own_accumulator
+from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
 from floatlab.reduce.explain.shrinking import with_changed_terms
 from floatlab.reduce.explain.stages import PLAIN, Model
+from floatlab.reduce.explain.ways import names_between, own_accumulator
 
 _FAR = 0.25  # results whose median error is more than _FAR/u sigmas are not replayed
 _FEW = 8  # a median is not reliable if there are fewer different elements than this

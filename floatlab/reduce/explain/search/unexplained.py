@@ -15,9 +15,12 @@ from floatlab.reduce.explain.faults.certain import beyond_rounding
 from floatlab.reduce.explain.faults.finder import NEAR, all_zero
 from floatlab.reduce.explain.faults.moved import similar_lines
 from floatlab.reduce.explain.faults.patterns import (
+    BITS_EACH,
+    BITS_OF_SUMS,
     are_among_others,
     are_exact,
     are_live,
+    evidence_bits,
     is_apart,
 )
 from floatlab.reduce.explain.faults.unrelated import is_shifted, unrelated, unrelated_share
@@ -27,9 +30,8 @@ from floatlab.reduce.explain.findings import (
     SideExplanation,
     placed,
 )
-from floatlab.reduce.explain.precision.narrow import (
-    narrow_formats,
-)
+from floatlab.reduce.explain.grid import grid_of
+from floatlab.reduce.explain.precision.narrow import narrow_formats
 from floatlab.reduce.explain.precision.sampled_models import far_replay
 from floatlab.reduce.explain.precision.scaled import best_scaled, is_factor_alone, is_stored_scale
 from floatlab.reduce.explain.problem import Fit, View, middle, view_of
@@ -64,6 +66,7 @@ class UnexplainedSearch(ModelSearch):
             self._as_function,
             self._combined,
             self._far_models,
+            self._truncated,
             self._doubtful_faults,
             self._scaled,
             self._scattered,
@@ -109,6 +112,27 @@ class UnexplainedSearch(ModelSearch):
             return None
         status, product = ("rounding", self.problem.whole(far[1])) if far[0] or far[1].name else ("product", None)
         return self._found(status, *far, self.accumulators[0], None, view, product)
+
+    def _truncated(self, view: View, fit: Fit) -> SideExplanation | None:
+        """Explain the result by truncated sums that give all bits, except those of a few elements far beyond rounding.
+
+        Return None if there are no such sums.
+        """
+        if self.stray.any() or not fit.wrong.any():
+            return None
+        found = grid_of(self.problem, PLAIN, self.side.rounded_to, self.tick).truncated_except_few(self.side)
+        if found is None or (places := find_places(found[1])) is None:
+            return None
+        way, missed = found
+        error = np.abs(view.totals.error(view.values))
+        bits = evidence_bits(view, ~missed, self.side.rounded_to)
+        if (
+            bits < BITS_OF_SUMS + BITS_EACH * places.count
+            or not (error > 2 * self.faults.directed_limit(view))[missed].all()
+        ):
+            return None
+        sums = Fault("accumulator", (), (("computed as", way.text),))
+        return self._bug(view, placed(view, missed), sums)
 
     def _doubtful_faults(self, view: View, fit: Fit) -> SideExplanation | None:
         """Explain the result by a fault of all elements.
