@@ -30,6 +30,7 @@ _ELSEWHERE = {"rows-moved", "columns-moved", "transposed-operand", "transposed-o
 _MOSTLY = 0.6  # zeros at the end of a result are reported as one fault if more than this share of them is wrong
 _BY_CHANCE = 3.0  # a rectangle of wrong elements may have this many times as many right ones as expected by chance
 DIRECTED = "sums that are rounded in one direction"  # a correct computation that looks like a bias or a factor
+NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
 ENOUGH = 50  # smallest number of elements whose median error is reliable
 MOVED = {"terms-missing", "terms-twice", "rows-moved", "columns-moved"}
 

@@ -182,6 +182,33 @@ def test_one_wrong_element_is_told_from_rows_that_depend_on_ties(seed, output):
     assert [each.where for each in found.causes if each.name == "elements"] == [((9, 2),)], found.first
 
 
+def test_truncated_sums_are_no_quantisation_whose_ties_explain_the_rest():
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((100, 800)) + 3, np.abs(rng.standard_normal((800, 1)))
+    x, y = x.astype(np.float32), y.astype(np.float32)
+    total = np.zeros((100, 1), np.float32)
+    for k in rng.permutation(800):
+        exact = total + x[:, k : k + 1].astype(np.float64) * y[k : k + 1].astype(np.float64)
+        near = exact.astype(np.float32)
+        total = np.where(np.abs(near.astype(np.float64)) > np.abs(exact), np.nextafter(near, np.float32(0)), near)
+    assert "inputs-quantized" not in diagnose(x, y, x @ y, total).names
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+@pytest.mark.parametrize("seed", range(3))
+def test_blocks_of_local_models_are_named(seed, bits):
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((14, 96)).astype(np.float32), rng.standard_normal((96, 20)).astype(np.float32)
+    blocks = y.reshape(3, 32, 20)
+    largest = np.take_along_axis(blocks, np.abs(blocks).argmax(axis=1)[:, None], axis=1)
+    scale = np.abs(largest) / np.float32(127) if bits == 8 else largest / np.float32(-8)
+    codes = np.rint(blocks / scale) if bits == 8 else np.minimum(np.floor(blocks / scale + np.float32(8.5)), 15) - 8
+    stored = (codes * scale.astype(np.float16).astype(np.float32)).reshape(y.shape)
+    found = diagnose(x, y, x @ y, x @ stored)
+    assert (found.status, found.names) == ("rounding", ("inputs-quantized",)), found.first
+    assert evidence_of(found)["format"] == f"q{bits}_0:ggml"
+
+
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("kind", INPUT_KINDS)
 def test_blind_inputs(kind):

@@ -17,7 +17,7 @@ from floatlab.reduce.explain.faults.outliers import standing_out
 from floatlab.reduce.explain.faults.patterns import BITS_EACH, are_live, evidence_bits
 from floatlab.reduce.explain.faults.rivals import whole_sums_in
 from floatlab.reduce.explain.faults.shifts import ShiftFinder
-from floatlab.reduce.explain.findings import Fault, number_text, placed
+from floatlab.reduce.explain.findings import NEAR, Fault, number_text, placed
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import multiply_exactly
 from floatlab.reduce.explain.problem import ProductProblem, View, middle
@@ -36,7 +36,6 @@ from floatlab.reduce.explain.residuals import (
 from floatlab.reduce.explain.stages import PLAIN, transposed_inputs
 from floatlab.reduce.results.diagnosis_record import Evidence, Place
 
-NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
 _REPLAYED = 0.98  # flushing is reported if simulated sums with flushing reproduce at least this share of the elements
 _MOSTLY_WRONG = 0.5  # a rectangle is wrong if more than this share of it is wrong, and all elements outside are right
 _LISTED = 16  # `region_alone`: the right elements must have at least this many different numbers

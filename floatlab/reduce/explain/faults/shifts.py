@@ -35,11 +35,10 @@ from floatlab.reduce.explain.faults.shared import (
     may_be_rounded_inputs,
     may_be_rounding,
 )
-from floatlab.reduce.explain.findings import ENOUGH, SINGLE, Fault, number_text, placed
+from floatlab.reduce.explain.findings import ENOUGH, NEAR, SINGLE, Fault, number_text, placed
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import find_places, follows_everywhere, is_flat, share_of
 
-NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
 _LONG = 8  # smallest number of elements along an axis whose mean error can show a bias
 _CLEARLY = 1.2  # largest median error, in sigmas, that a fault may leave if single elements do not confirm it
 _COARSE = 8  # a bias or a factor is looked for only in results with at least this many significant bits

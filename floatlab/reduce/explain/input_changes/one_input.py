@@ -46,6 +46,7 @@ _BLOCKS = (
 _RULES = (
     *("mxfp8_e4m3:up", "mxfp4:up", "mxfp8_e4m3:torchao_even", "mxfp4:torchao_even", "mxfp8_e4m3:nearest"),
     *("nvfp4:te", "nvfp4:modelopt", "nvfp4:torchao", "nvfp4:torchao_single", "block(e2m1, e4m3, 16)"),
+    *("q8_0:ggml", "q4_0:ggml"),
 )
 _SIZED = {"nf4/64": (64, 32, 128)}
 _TILE, _GROUP = 2, 3  # weights of one scale per tile, and of one scale per group of terms

@@ -15,10 +15,9 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format, parse_format
 from floatlab.record import Individual
 from floatlab.reduce.explain.epilogue.given_bias import AROUND_BIAS
-from floatlab.reduce.explain.faults.finder import NEAR
 from floatlab.reduce.explain.faults.patterns import are_live, live_z
 from floatlab.reduce.explain.faults.rivals import is_like_sums
-from floatlab.reduce.explain.findings import SINGLE
+from floatlab.reduce.explain.findings import NEAR, SINGLE
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of

@@ -8,7 +8,6 @@ import numpy as np
 
 from floatlab.arrays.conversion import decode
 from floatlab.formats import Format
-from floatlab.reduce.explain.faults.finder import NEAR
 from floatlab.reduce.explain.faults.patterns import (
     BITS_OF_SUMS,
     CERTAIN,
@@ -18,7 +17,7 @@ from floatlab.reduce.explain.faults.patterns import (
     look_closer,
 )
 from floatlab.reduce.explain.faults.unrelated import is_noise
-from floatlab.reduce.explain.findings import ENOUGH, Fault, SampledModel
+from floatlab.reduce.explain.findings import ENOUGH, NEAR, Fault, SampledModel
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.problem import ProductProblem, Side, View, middle, view_of
 from floatlab.reduce.explain.shrinking import with_changed_terms

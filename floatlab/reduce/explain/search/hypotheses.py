@@ -18,7 +18,6 @@ from floatlab.reduce.explain.epilogue.given_bias import may_be_misadded
 from floatlab.reduce.explain.faults.agreement import agree_elsewhere
 from floatlab.reduce.explain.faults.doubts import IN_ANOTHER_WAY, drops_terms, rival_of
 from floatlab.reduce.explain.faults.fast import find_fast_product
-from floatlab.reduce.explain.faults.finder import NEAR
 from floatlab.reduce.explain.faults.outliers import are_lone, exceed_others, standing_out
 from floatlab.reduce.explain.faults.patterns import (
     BITS_EACH,
@@ -31,7 +30,7 @@ from floatlab.reduce.explain.faults.patterns import (
 )
 from floatlab.reduce.explain.faults.rearranged import CERTAIN, REARRANGED, rearranged_odds
 from floatlab.reduce.explain.faults.unrelated import times_coarsest
-from floatlab.reduce.explain.findings import MOVED, SINGLE, Fault, SideExplanation, placed
+from floatlab.reduce.explain.findings import MOVED, NEAR, SINGLE, Fault, SideExplanation, placed
 from floatlab.reduce.explain.grid import grid_of
 from floatlab.reduce.explain.noise import half_ulp
 from floatlab.reduce.explain.precision.narrow import best_replay, has_exact_sums, partial_sums

@@ -13,10 +13,11 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.epilogue.given_bias import lines_of_bias
 from floatlab.reduce.explain.estimates import shift_bits
-from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, explains_more, is_nearer, outdoing
+from floatlab.reduce.explain.faults.patterns import BITS_OF_SUMS, explains_more, is_nearer, live_z, outdoing
 from floatlab.reduce.explain.faults.rivals import narrow_share
 from floatlab.reduce.explain.findings import (  # fmt: skip
     MOVED,
+    NEAR,
     Fault,
     SampledModel,
     SideExplanation,
@@ -223,7 +224,7 @@ class ModelSearch(SideReport):
             return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
         if product is not None and (flipped := may_be_flipped(self.problem, model, view, product, fit)).any():
             others = fit.replace(wrong=fit.wrong & ~flipped)
-            if not flips_are_few(view, fit):
+            if not flips_are_few(view, fit) or live_z(view, fit) > NEAR:
                 return None  # it is not known which of the elements are wrong
             if not others.wrong.any():
                 return self._found("rounding", (), model, accumulator, fit.z, view, product)

@@ -12,7 +12,7 @@ from floatlab.formats import Format
 from floatlab.reduce.explain.epilogue.functions import function_of
 from floatlab.reduce.explain.estimates import equal_ratio, factor_between, weighted_median
 from floatlab.reduce.explain.faults.certain import beyond_rounding
-from floatlab.reduce.explain.faults.finder import NEAR, all_zero
+from floatlab.reduce.explain.faults.finder import all_zero
 from floatlab.reduce.explain.faults.moved import similar_lines
 from floatlab.reduce.explain.faults.patterns import (
     BITS_EACH,
@@ -26,6 +26,7 @@ from floatlab.reduce.explain.faults.patterns import (
 from floatlab.reduce.explain.faults.unrelated import is_shifted, unrelated, unrelated_share
 from floatlab.reduce.explain.findings import (
     ENOUGH,
+    NEAR,
     Fault,
     SideExplanation,
     placed,
