@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from floatlab.arrays.types import Array
 from floatlab.reduce.explain.residuals import LISTED
@@ -62,7 +62,7 @@ def rounding_line(causes: tuple[DiagnosedCause, ...], share: float) -> str:
         # A share above 1 is omitted. The causes were then confirmed bit for bit, so the share does not matter.
         size = f", {_percent(share)} of what would be worth a look" if share <= 1 else ""
         return f"No: this is rounding ({names}){size}."
-    said = "; ".join(dict.fromkeys(cause_text(each) for each in causes if each not in plain or each.side != "both"))
+    said = _texts([each for each in causes if each not in plain or each.side != "both"])
     choice = "algorithm" if all(each.name in ("fast-product", "order", "fma") for each in causes) else "precision"
     return f"No: this is rounding, by a choice of {choice}: {said}."
 
@@ -76,7 +76,7 @@ def _is_plain(cause: DiagnosedCause) -> bool:
 
 def shared_line(causes: tuple[DiagnosedCause, ...]) -> str:
     """Return the first line of the diagnosis if both results have the same causes and differ only by rounding."""
-    said = "; ".join(cause_text(each) for each in causes)
+    said = _texts(causes)
     return f"No: A and B differ from each other only by rounding. But {said.replace('A and B are', 'both are')}."
 
 
@@ -162,7 +162,7 @@ def bug_line(causes: tuple[DiagnosedCause, ...], differing: Array | None = None,
     said = _faults_text(wrong)
     others = [each for each in causes if each.name in _NOUNS and each.name not in ("order", "fma")]
     if others:
-        return f"Yes: {said}. Besides: {'; '.join(cause_text(each) for each in others)}."
+        return f"Yes: {said}. Besides: {_texts(others)}."
     return f"Yes: {said}{_of_others(wrong, differing, are_known) if _is_local(wrong) else ''}."
 
 
@@ -184,6 +184,16 @@ def identical_line(faults: Sequence[DiagnosedCause]) -> str:
 def faults_among(causes: Sequence[DiagnosedCause]) -> list[DiagnosedCause]:
     """Return the causes that are faults, and not choices of an order, a precision or an algorithm."""
     return [each for each in causes if each.name not in _NOUNS]
+
+
+def _texts(causes: Iterable[DiagnosedCause]) -> str:
+    """Return the texts of causes. Two causes that the errors cannot distinguish have the same text, which is said once.
+
+    >>> unclear = ("format", "bfloat16"), ("sums", "all, or those of blocks")
+    >>> _texts(DiagnosedCause(name, name, "expected", 1.0, (), unclear) for name in ("accumulator", "partials"))
+    'all sums of B, or those of blocks, in bfloat16'
+    """
+    return "; ".join(dict.fromkeys(map(cause_text, causes)))
 
 
 def _faults_text(faults: Sequence[DiagnosedCause]) -> str:
@@ -296,7 +306,7 @@ def cause_text(cause: DiagnosedCause, most: int = _MOST) -> str:
     if "errors" in known:
         return f"{whose} {'have' if are == 'are' else 'has'} {known['errors']}"
     words = ", ".join(_known_text(*item) for item in cause.evidence if item[0] not in _UNSAID)
-    if "sums" in known:  # two causes that the errors cannot distinguish have the same text
+    if "sums" in known:
         return f"all sums of {whose}, or those of blocks, in {known['format']}"
     if cause.name == "accumulator" and "format" in known:
         return f"sums of {whose} in {words}"
