@@ -32,6 +32,7 @@ _BY_CHANCE = 3.0  # a rectangle of wrong elements may have this many times as ma
 DIRECTED = "sums that are rounded in one direction"  # a correct computation that looks like a bias or a factor
 NEAR = 3.0  # largest median error that counts as rounding, in sigmas (expected root mean square errors)
 ENOUGH = 50  # smallest number of elements whose median error is reliable
+_FAR_BELOW = 1 / 16  # no sum overflows if Σ|x·y| is at most this share of the largest number
 MOVED = {"terms-missing", "terms-twice", "rows-moved", "columns-moved"}
 
 
@@ -212,14 +213,19 @@ def stray_words(side: Side, stray: Array) -> str:
 
 
 def with_overflow(problem: ProductProblem, found: SideExplanation, other: SideExplanation) -> SideExplanation:
-    """Return `found`, with a bug added if some elements overflowed but are finite in the other result.
+    """Return `found`, with the status "bug" if some elements are NaN or infinite but finite in the other result.
 
-    If `found` does not explain the finite elements, the bug says so, and the elements that may be wrong are not named.
+    A cause that lists these elements is added, unless `found` has it already. If `found` does not explain the finite
+    elements, the bug says so, and the elements that may be wrong are not named.
     """
-    overflow = overflow_of(problem, found, other)
+    overflow, causes = overflow_of(problem, found, other), found.causes
+    if overflow is None and found.status == "unknown":
+        partial = float(found.side.rounded_to.largest) * _FAR_BELOW  # no partial sum is larger than Σ|x·y|
+        certain = problem.known & ~found.side.finite & other.side.finite & (problem.totals.size <= partial)
+        overflow = next((each for each in causes if each.name == "nan" and certain.any()), None)
+        causes = tuple(each for each in causes if each is not overflow)
     if overflow is None:
         return found
-    causes = found.causes
     if found.status == "unknown":
         causes = tuple(each for each in causes if each.name != "elements")
         rival = found.rival or DIRECTED

@@ -109,6 +109,26 @@ def test_a_bias_along_another_axis_of_a_convolution():
     assert (found.status, found.first) == ("bug", "Yes: the bias was added along axis 3 instead of axis 1 in B.")
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize(("rows", "how"), [(9, "cut to 9 numbers"), (40, "repeated")])
+def test_the_bias_is_added_along_an_axis_of_another_length(rows, how, dtype):
+    x, w, bias = normal(85, (rows, 30), (15, 30), (15,), dtype=dtype)
+    product = x.astype(np.float64) @ w.astype(np.float64).T
+    good, bad = added(dtype, product, bias), added(dtype, product, np.resize(bias, rows)[:, None])
+    found = fl.compare(good, bad, inputs=(x, w), op="linear", bias=bias).diagnosis
+    words = f"Yes: the bias was added per row instead of per column ({how}) in B"
+    assert (found.status, found.first.split(". ")[0].rstrip(".")) == ("bug", words), found.first
+
+
+def test_the_bias_is_added_along_an_axis_of_another_length_in_a_batch():
+    x, y, bias = normal(86, (4, 8, 30), (4, 30, 15), (15,))
+    good, bad = x @ y + bias, x @ y + bias[:8, None]
+    found = fl.compare(good, bad, inputs=(x, y), bias=bias).diagnosis
+    assert found.first == "Yes: the bias was added along axis 1 instead of axis 2 (cut to 8 numbers) in B.", found.first
+    other = fl.compare(good, x @ y + bias[7:, None], inputs=(x, y), bias=bias).diagnosis  # not these eight numbers
+    assert "instead of axis" not in other.first, other.first
+
+
 def test_a_matrix_as_bias_that_is_transposed():
     x, y, bias = normal(83, (9, 20), (20, 9), (9, 9))
     found = fl.compare(x @ y + bias, x @ y + bias.T, inputs=(x, y), bias=bias).diagnosis

@@ -182,6 +182,32 @@ def test_an_overflow_does_not_vouch_for_the_other_elements():
     assert found.first.endswith("; others are off by more than rounding, too.")
 
 
+@pytest.mark.parametrize(("scale", "status"), [(1, "bug"), (1000, "unknown")])
+def test_a_nan_far_below_overflow_is_a_bug_beside_unexplained_errors(scale, status):
+    rng = np.random.default_rng(103)
+    x, y = rng.standard_normal((20, 30)), rng.standard_normal((30, 25)).astype(np.float32)
+    x[3] *= scale  # with 1000, partial sums in binary16 might be near overflow
+    x = x.astype(np.float32)
+    made = (x @ (y * (1 + 0.05 * rng.standard_normal(y.shape)))).astype(np.float16)
+    made[3, 4] = np.nan
+    found = diagnose(x, y, x @ y, made)
+    assert (found.status, found.names) == (status, ("nan",)), found.first
+    assert status == "unknown" or found.first.startswith("Yes: element (3, 4) of B is NaN; others are off by more")
+
+
+def test_a_nan_beside_sums_in_binary16_is_a_bug():
+    rng = np.random.default_rng(104)
+    x, y = rng.standard_normal((20, 30)).astype(np.float32), rng.standard_normal((30, 25)).astype(np.float32)
+    total = np.zeros((20, 25), np.float16)
+    for k in range(30):
+        total = (total + x[:, k : k + 1] * y[k : k + 1]).astype(np.float16)
+    stray = total.copy()
+    stray[3, 4] = np.nan
+    found = diagnose(x, y, total, stray)
+    assert (found.status, "nan" in found.names) == ("bug", True), found.first
+    assert found.first.startswith("Yes: element (3, 4) of B is NaN"), found.first
+
+
 @pytest.mark.parametrize("form", ["%.2f", "%.3f", "%.4f", "%.3g", "%.4g"])
 def test_selected_rows_that_were_printed_in_binary16_are_not_wrong(form):
     rng = np.random.default_rng(5)

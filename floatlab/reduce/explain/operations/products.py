@@ -192,23 +192,34 @@ class Products:
 
     @cached_property
     def _exchanged(self) -> list[tuple[str, Array, Format]]:
-        """Copies of the bias with two axes of equal length exchanged, if the exchange changes the bias.
+        """Copies of the bias with two axes exchanged, if the exchange changes the bias.
 
-        Each item has a description, the codes of the copy, and their format.
+        If the bias varies along one of the two axes only, it is repeated or cut to the length of the other axis.
+        Otherwise, both axes must have the same length. Each item has a description, the codes of the copy, and their
+        format.
         """
         if self._bias is None:
             return []
         codes, varying, found = self._bias.codes, self._varying(), []
-        for first, second in combinations(range(len(self.shape)), 2):
-            if self.shape[first] != self.shape[second] or np.array_equal(other := codes.swapaxes(first, second), codes):
+        for pair in combinations(range(len(self.shape)), 2):
+            axes = [axis for axis in pair if varying.intersection(self.axes[axis])]
+            old, new = pair if axes[:1] == [pair[0]] else pair[::-1]
+            before, after = self.shape[old], self.shape[new]
+            if not axes or after == 1 or (len(axes) == 2 and before != after):
                 continue
-            axes = [axis for axis in (first, second) if varying.intersection(self.axes[axis])]
+            other = codes.swapaxes(old, new)
+            if len(axes) == 1:
+                other = np.broadcast_to(other.take([0], old).take(np.arange(after) % before, new), self.shape)
+            if np.array_equal(other, codes):
+                continue
             if len(axes) == 2:
-                words = f"was added with axes {first} and {second} exchanged"
+                words = f"was added with axes {old} and {new} exchanged"
             elif len(self.shape) == 2:
                 words = f"was added per {'row instead of per column' if axes == [1] else 'column instead of per row'}"
             else:
-                words = f"was added along axis {first + second - axes[0]} instead of axis {axes[0]}"
+                words = f"was added along axis {new} instead of axis {old}"
+            if before != after:
+                words += f" ({f'cut to {after:,} numbers' if after < before else 'repeated'})"
             found.append((words, other, self._bias.format))
         return found
 
