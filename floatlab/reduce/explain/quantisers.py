@@ -57,7 +57,7 @@ def quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: float =
     otherwise, the whole input has one scale. The function `_stored` rounds the scale as `stored` says.
     """
     scale = _stored(_largest(by_row, part, whole, axis) / steps, stored)
-    made: Array = np.clip(np.rint(part / scale), -np.ceil(steps), np.floor(min(steps, 127))) * scale
+    made: Array = np.clip(_codes(part, scale), -np.ceil(steps), np.floor(min(steps, 127))) * scale
     return made
 
 
@@ -67,7 +67,7 @@ def clipped(share: float, part: Array, whole: Array, axis: int) -> Array:
     Let m be the quantile `share` of all magnitudes. The scale is m / 127, and larger magnitudes are reduced to m.
     """
     scale = float(np.quantile(np.abs(whole), share)) / 127 or 1.0
-    made: Array = np.clip(np.rint(part / scale), -127, 127) * scale
+    made: Array = np.clip(_codes(part, scale), -127, 127) * scale
     return made
 
 
@@ -88,8 +88,8 @@ def with_zero(by_row: bool, part: Array, whole: Array, axis: int, steps: int = 2
     ends = (part.min(axis, keepdims=True), part.max(axis, keepdims=True)) if by_row else (whole.min(), whole.max())
     least, most = np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)
     scale = np.where(most == least, 1.0, (most - least) / steps)
-    zero = np.rint(-least / scale)
-    made: Array = (np.clip(np.rint(part / scale) + zero, 0, steps) - zero) * scale
+    zero = _codes(-least, scale)
+    made: Array = (np.clip(_codes(part, scale) + zero, 0, steps) - zero) * scale
     return made
 
 
@@ -107,11 +107,11 @@ def in_groups(size: int, steps: int, zero: bool, part: Array, whole: Array, axis
         if zero:
             least, most = np.minimum(least, 0.0), np.maximum(most, 0.0)
             scale = _stored((most - least) / (2 * steps + 1), stored)
-            shift = np.rint(-least / scale)
-            made[index] = (np.clip(np.rint(group / scale) + shift, 0, 2 * steps + 1) - shift) * scale
+            shift = _codes(-least, scale)
+            made[index] = (np.clip(_codes(group, scale) + shift, 0, 2 * steps + 1) - shift) * scale
         else:
             scale = _stored(np.maximum(np.abs(least), np.abs(most)) / steps, stored)
-            made[index] = np.clip(np.rint(group / scale), -steps, steps) * scale
+            made[index] = np.clip(_codes(group, scale), -steps, steps) * scale
     return made
 
 
@@ -184,7 +184,7 @@ def _half_step(numbers: Array, format: Format) -> Array:
 def ternary(part: Array, whole: Array, axis: int) -> Array:
     """Quantise to −1, 0 and 1 times the mean magnitude of the tensor."""
     scale = float(np.abs(whole).mean()) or 1.0
-    made: Array = np.clip(np.rint(part / scale), -1, 1) * scale
+    made: Array = np.clip(_codes(part, scale), -1, 1) * scale
     return made
 
 
@@ -207,6 +207,18 @@ def in_blocks(recipe: str, part: Array, whole: Array, axis: int) -> Array:
     made = np.asarray(quantize_blocks(single if np.array_equal(single, rows) else rows, recipe), np.float64)
     made = made[:count, :terms]
     return made if axis else made.T
+
+
+def _codes(numbers: Array, scale: Array | float) -> Array:
+    """Return numbers divided by a scale and rounded to integers.
+
+    Most programs divide in binary32, which decides how numbers close to a tie are rounded. So numbers that binary32
+    holds are divided in binary32, too.
+    """
+    single = np.asarray(numbers, np.float32)
+    if not np.array_equal(single, numbers):
+        return np.asarray(np.rint(numbers / scale))
+    return np.rint(single / np.asarray(scale, np.float32)).astype(np.float64)
 
 
 def _largest(by_row: bool, part: Array, whole: Array, axis: int) -> Array:

@@ -162,11 +162,17 @@ def test_a_tie_of_an_input_changes_a_column():
 def test_ties_of_a_third_of_the_columns_are_no_wrong_elements(seed, is_wrong):
     rng = np.random.default_rng(seed)
     x, y = (rng.integers(-8, 9, shape).astype(np.float32) for shape in ((42, 11), (11, 15)))
-    scale = np.abs(y).max(axis=0) / np.float32(7)
-    narrow = x @ (np.rint(y / scale) * scale)  # in columns with the largest number 8, 4 is 3.5 times the scale
-    narrow[38, 11] += 40 * is_wrong
-    found = diagnose(x, y, x @ y, narrow)
-    assert found.status == "unknown", found.first
+    largest = np.abs(y).max(axis=0)  # if it is 8, 4 is 3.5 times the scale
+    found = []
+    for number in (np.float32, np.float64):
+        codes = np.rint(y / (largest.astype(number) / number(7))).astype(np.float32)
+        narrow = x @ (codes * (largest / np.float32(7)))
+        narrow[38, 11] += 40 * is_wrong
+        found.append(diagnose(x, y, x @ y, narrow))
+    usual, unusual = found  # most programs divide in binary32
+    assert set(usual.names) == ({"inputs-quantized", "elements"} if is_wrong else {"inputs-quantized"}), usual.first
+    assert [each.where for each in usual.causes if each.name == "elements"] == [((38, 11),)] * is_wrong
+    assert unusual.status == "unknown", unusual.first
 
 
 @pytest.mark.parametrize("output", [np.float32, ml_dtypes.bfloat16])
@@ -192,6 +198,18 @@ def test_truncated_sums_are_no_quantisation_whose_ties_explain_the_rest():
         near = exact.astype(np.float32)
         total = np.where(np.abs(near.astype(np.float64)) > np.abs(exact), np.nextafter(near, np.float32(0)), near)
     assert "inputs-quantized" not in diagnose(x, y, x @ y, total).names
+
+
+@pytest.mark.parametrize("fault", ["bias", "scale", "rows-moved"])
+@pytest.mark.parametrize("seed", range(2))
+def test_a_fault_of_all_elements_beside_quantised_numbers_of_16_bits(seed, fault):
+    rng = np.random.default_rng(seed)
+    x, y = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16).astype(np.float32) for shape in ((20, 96), (96, 25)))
+    scales = np.abs(x).max(axis=1)[:, None] / np.float32(127), np.abs(y).max(axis=0) / np.float32(127)
+    bad = (np.rint(x / scales[0]) * scales[0]) @ (np.rint(y / scales[1]) * scales[1])  # some quotients are ties
+    made = {"bias": bad + rng.standard_normal(25).astype(np.float32) * 9, "scale": bad / 2}
+    found = diagnose(x, y, x @ y, made.get(fault, bad[[1, 0, *range(2, 20)]]))
+    assert (found.status, set(found.names)) == ("bug", {"inputs-quantized", fault}), found.first
 
 
 @pytest.mark.parametrize("bits", [8, 4])
