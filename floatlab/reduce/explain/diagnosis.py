@@ -161,8 +161,8 @@ class _PairDiagnosis:
         if not are_replayed and (related := related_fault(self.problem, self.explained)) is not None:
             return self._done("bug", bug_line((related,)), (related,))
         if "unknown" in states:
-            return self._unknown(causes)
-        return self._rounding(causes)
+            return (states == {"product", "unknown"} and self._printed()) or self._unknown(causes)
+        return (not causes and self._printed()) or self._rounding(causes)
 
     def _explain(self, side: Side) -> SideExplanation:
         self.found.append(SideExplainer(self.problem, side, self.differing, self.tick).explain())
@@ -301,12 +301,16 @@ class _PairDiagnosis:
                 found[j if alike else i].extend(ways)
         return found
 
+    def _printed(self) -> Diagnosis | None:
+        """Return the diagnosis if one result is the other one, a right result, rounded to few digits; else None."""
+        for one, other in (self.explained, self.explained[::-1]):
+            if other.status == "product" and (digits := printed_from(one.side, other.side)):
+                cause = DiagnosedCause("output-rounded", "output", one.side.name, 1.0, (), digits)
+                return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
+        return None
+
     def _rounding(self, causes: tuple[DiagnosedCause, ...]) -> Diagnosis:
         """Return the diagnosis of two results whose errors rounding explains. `SmallFaults` may still find a fault."""
-        for side, from_which in (self.sides, self.sides[::-1]):
-            if not causes and (digits := printed_from(side, from_which)):
-                cause = DiagnosedCause("output-rounded", "output", side.name, 1.0, (), digits)
-                return self._done("rounding", rounding_line((cause,), self._worth()), (cause,))
         causes = self._with_replayed_formats(causes)
         ways = self._all_ways()
         plain = [each for each in self.explained if not each.model.name and each.status == "product"]

@@ -122,3 +122,25 @@ def test_clipped_weights_of_selected_rows_are_no_wrong_elements(seed):
     x, y = np.array([[1, 0], [1, 0]], np.float32), normal(rng, 2, 54)
     found = diagnose(x, y, x @ y, x @ static_int8(y, float(np.quantile(np.abs(y), 0.97))))
     assert found.status in ("rounding", "unknown"), found.first
+
+
+@pytest.mark.parametrize(("shape", "order"), [((43, 60, 29), 1), ((27, 49, 39), -1), ((36, 74, 8), 1)])
+def test_numbers_in_binary16_that_were_printed_with_four_digits(shape, order):
+    rng = np.random.default_rng(shape)
+    x, y = (rng.standard_normal(each).astype(np.float16) for each in (shape[:2], shape[1:]))
+    good, other = ((a.astype(np.float32) @ b.astype(np.float32)).astype(np.float16) for a, b in (
+        (x, y), (x[:, ::order], y[::order]),
+    ))  # fmt: skip
+    printed = np.array([float(f"{each:.4g}") for each in other.ravel()]).reshape(good.shape).astype(np.float16)
+    found = diagnose(x, y, good, printed)
+    assert (found.status, found.names) == ("rounding", ("output-rounded",)), found.first
+    assert dict(found.causes[0].evidence) == {"digits": "4"}
+
+
+@pytest.mark.parametrize("step", [2.0**-6, 2.0**-7])
+def test_multiples_of_a_power_of_two_were_not_printed_with_four_digits(step):
+    rng = np.random.default_rng(10)
+    x, y = (rng.standard_normal(each).astype(np.float16) for each in ((43, 60), (60, 29)))
+    good = x.astype(np.float32) @ y.astype(np.float32)
+    found = diagnose(x, y, good.astype(np.float16), (np.rint(good / step) * step).astype(np.float16))
+    assert all("digits" not in dict(each.evidence) for each in found.causes)

@@ -13,6 +13,8 @@ from tests.reduce import blind_ways as ways
 from tests.reduce.blind_cases import INPUT_KINDS, cases
 from tests.reduce.blind_trial import Trial
 
+BF16 = ml_dtypes.bfloat16
+
 
 @pytest.fixture
 def factors():
@@ -245,3 +247,21 @@ def test_many_blind_inputs(kind):
         trial.add(case)
     assert len(trial.wrong) <= 1, trial.summary()
     assert trial.status >= 0.85 * trial.cases, (trial.summary(), trial.missed)
+
+
+def int8_per_column(values):
+    scale = np.abs(values).max(axis=0) / np.float32(127)
+    return np.rint(values / scale) * scale
+
+
+@pytest.mark.parametrize("seed", [1, 5, 7])
+def test_missing_terms_beside_weights_in_int8(seed):
+    rng = np.random.default_rng([90, seed])
+    x = rng.standard_normal((16, 64)).astype(BF16).astype(np.float32)
+    y = rng.standard_normal((64, 32)).astype(BF16).astype(np.float32)  # a few numbers are ties of int8
+    weights = int8_per_column(y)
+    found = diagnose(x.astype(BF16), y.astype(BF16), x @ weights, x[:, :-8] @ weights[:-8])
+    causes = {each.name: each for each in found.causes}
+    assert (found.status, set(causes)) == ("bug", {"inputs-quantized", "terms-missing"}), found.first
+    assert causes["terms-missing"].where == ((56, 64),)
+    assert dict(causes["inputs-quantized"].evidence)["inputs"] == "y"

@@ -14,6 +14,7 @@ from floatlab.arrays.types import Array
 from floatlab.formats import Format
 from floatlab.reduce.explain.faults.finder import FaultFinder
 from floatlab.reduce.explain.findings import Fault
+from floatlab.reduce.explain.precision.scaled import room_of_ties
 from floatlab.reduce.explain.problem import ProductProblem, Side, view_of
 from floatlab.reduce.explain.residuals import SIMILAR, row_distances, share_of
 from floatlab.reduce.explain.stages import Model
@@ -29,21 +30,37 @@ def fault_beside(
 ) -> Fault | None:
     """Return the fault that remains in a result besides a model: moved rows or columns, or missing terms.
 
-    Return None if there is no such fault.
+    Return None if there is no such fault. Elements that depend on inputs close to a tie may differ by as much as such
+    inputs may, but most elements must not depend on them.
     """
     if model.changes is None:
         return None
     changed = _problem(problem, side, _changed(problem, model))
     view = view_of(changed, side, accumulator)
+    room, usable = room_of_ties(problem, model, *map(np.arange, problem.shape)), view.usable
+    view.usable = usable & (room == 0)
+    if 2 * view.usable.sum() <= usable.sum():
+        return None
     wrong = view.fit().wrong
     finder = FaultFinder(changed, side, tick)
-    return finder.moved(view, None, wrong) or finder.terms(view, None, wrong)
+    fault = finder.moved(view, None, wrong) or finder.terms(view, None, wrong)
+    if fault is None or not room.any():
+        return fault
+    made = fault.product
+    if made is None:
+        return None
+    with np.errstate(all="ignore"):
+        left = np.abs(view.totals.error(view.values, made)) - view.noise.limit(view.totals, made) - view.half
+    return fault if (left <= room)[usable].all() else None
 
 
 def models_with_fault(
     problem: ProductProblem, side: Side, models: list[Model], accumulator: Format, tick: Callable[[], None]
 ) -> Iterator[tuple[Model, Fault]]:
-    """Yield the models that explain a result together with a fault. A part of the elements is examined first."""
+    """Yield the models that explain a result together with a fault. A part of the elements is examined first.
+
+    Beside models that change only one input, only missing or doubled terms are looked for.
+    """
     (m, n), lines = problem.shape, [np.arange(size) for size in problem.shape]
     count = min(m, max(_LINES, _ELEMENTS // n))
     rows, columns = spread_indices(m, count), spread_indices(n, max(_LINES, _ELEMENTS // count))
@@ -58,11 +75,13 @@ def models_with_fault(
     for model in models:
         tick()
         x, y = _changed(problem, model)
-        for i, part in enumerate(parts):
+        for i, part in enumerate(parts if ("inputs", "both") in model.evidence else parts[:1]):
             codes = np.ascontiguousarray(side.source.codes[np.ix_(*part)])
             some = Side(side.name, Source(codes, side.format, side.source.dtype))
             few = _problem(problem, side, (x[part[0]], y[:, part[1]]))
             view, finder = view_of(few, some, accumulator), FaultFinder(few, some, tick)
+            if i == 0:
+                view.usable &= room_of_ties(problem, model, *part) == 0
             if (finder.moved if i else finder.terms)(view, None, view.fit().wrong) is None:
                 continue
             fault = fault_beside(problem, side, model, accumulator, tick)

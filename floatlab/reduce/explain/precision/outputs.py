@@ -289,18 +289,18 @@ def _printed(side: Side, trivial: bool = False) -> Iterator[tuple[Evidence, Arra
     for count in range(_DIGITS - 1):
         known: Evidence = (("decimals", str(count)),)
         if _has_digits(some, known, side.format).all():
-            if not trivial and share_of(_has_digits(_moved(some, 1, kind), known, side.format)) > _TRIVIAL:
+            if not trivial and _are_usual(some, known, side.format, kind):
                 break  # all numbers of this size have as few decimals
             if not trivial and _is_dyadic(some, count, side):
                 break
             if float(np.abs(some).max()) >= 10.0 ** (1 - count) and _has_digits(values, known, side.format).all():
                 yield known, np.full(side.values.shape, 0.5 * 10.0**-count)
             break
-    for count in range(1, {8: _DIGITS, 4: 9, 2: 4}.get(kind.itemsize, 1)):
+    for count in range(1, {8: _DIGITS, 4: 9, 2: 5}.get(kind.itemsize, 1)):
         known = (("digits", str(count)),)
         few = some[:: max(1, some.size // 16)]
         if all(_has_digits(part, known, side.format).all() for part in (few, some, values[:_MOST])):
-            if not trivial and share_of(_has_digits(_moved(few, 1, kind), known, side.format)) > _TRIVIAL:
+            if not trivial and _are_usual(some if kind.itemsize == 2 else few, known, side.format, kind):
                 return
             with np.errstate(all="ignore"):
                 # The number that represents a power of ten may be slightly below it.
@@ -308,6 +308,23 @@ def _printed(side: Side, trivial: bool = False) -> Iterator[tuple[Evidence, Arra
                 exponent = np.floor(np.log10(np.where(side.values == 0, 1.0, size)))
             yield known, np.where(side.values == 0, 0.0, 0.5 * 10.0 ** (exponent - count + 1))
             return
+
+
+def _are_usual(values: Array, known: Evidence, format: Format, kind: DType) -> bool:
+    """Return whether most neighbours of the values can be written with the same count of decimals or digits.
+
+    Many numbers of a 16-bit format are still enough evidence if some of their neighbours cannot be written so. Numbers
+    that end in a zero bit do not count, since they may have fewer digits for another reason.
+    """
+    if share_of(_has_digits(_moved(values, 1, kind), known, format)) <= _TRIVIAL:
+        return False
+    if format.precision >= _SINGLE.precision:
+        return True
+    odd = np.unique(values[values != 0])
+    odd = odd[last_places(odd) <= 2 * half_ulp(odd, format)]
+    # For each number, the share of longer neighbours is at most −ln of the probability that the number is as short.
+    longer = [~_has_digits(_moved(odd, i, kind), known, format) for i in _STEPS]
+    return float(np.mean(longer, axis=0).sum()) / log(2) <= BITS_OF_SUMS
 
 
 def _is_dyadic(values: Array, decimals: int, side: Side) -> bool:

@@ -15,7 +15,7 @@ from floatlab.reduce.explain.estimates import equal_ratio
 from floatlab.reduce.explain.findings import Fault
 from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View, middle
 from floatlab.reduce.explain.residuals import share_of
-from floatlab.reduce.explain.stages import Model, scaled_models
+from floatlab.reduce.explain.stages import Change, Model, scaled_models
 
 _LINES = 8  # scales are tried on this many rows and columns
 # Rounding to FP8 causes median errors in this range, in units of √Σ(x·y)². The largest errors occur if all small
@@ -67,23 +67,42 @@ def may_be_flipped(problem: ProductProblem, model: Model, view: View, product: A
     """
     if model.name != "inputs-quantized" or model.changes is None or share_of(fit.wrong) > _MOST_FLIPPED:
         return np.zeros(fit.wrong.shape, np.bool_)
-    x, y = problem.factors
-    sides, steps, rng = [], [], np.random.default_rng(1)
-    for change, side, axis in zip(model.changes, (x, y), (1, 0), strict=True):
-        # If all numbers changed in the same direction, the scale would, too. So the changes are random.
-        low, high = np.full(side.shape, np.inf), np.full(side.shape, -np.inf)
-        for _ in range(_DRAWS):
-            near = side * (1 + rng.uniform(-_TIE, _TIE, side.shape))
-            made = change(near, near, axis)
-            low, high = np.minimum(low, made), np.maximum(high, made)
-        sides.append(np.maximum(np.abs(low), np.abs(high)))
-        step, slack = high - low, 8 * _TIE * sides[-1]  # the scales change, too, by about _TIE
-        steps.append(np.where(step > slack, step + slack, 0.0))
+    (x, y), (first, second) = problem.factors, model.changes
+    (a, size_a), (b, size_b) = _near_ties(first, x, x, 1), _near_ties(second, y, y, 0)
     with np.errstate(all="ignore"):
         room = view.half + view.noise.limit(view.totals, product)
-        most = _moved(steps[0], sides[1], fit.wrong, room) + _moved(steps[1].T, sides[0].T, fit.wrong.T, room.T).T
+        most = _moved(a, size_b, fit.wrong, room) + _moved(b.T, size_a.T, fit.wrong.T, room.T).T
         error = np.abs(view.totals.error(view.values, product))
     return np.asarray(fit.wrong & (most > 0) & (error <= room + most))
+
+
+def room_of_ties(problem: ProductProblem, model: Model, rows: Array, columns: Array) -> Array:
+    """Return how much elements of a model's product may change if inputs close to ties are rounded the other way.
+
+    The elements are those at the given rows and columns.
+    """
+    if model.name != "inputs-quantized" or model.changes is None:
+        return np.zeros((len(rows), len(columns)))
+    (x, y), (first, second) = problem.factors, model.changes
+    (a, size_a), (b, size_b) = _near_ties(first, x[rows], x, 1), _near_ties(second, y[:, columns], y, 0)
+    room: Array = a @ size_b + size_a @ b
+    return room
+
+
+def _near_ties(change: Change, part: Array, whole: Array, axis: int) -> tuple[Array, Array]:
+    """Return the steps by which changed numbers of an input may differ from those of a model, and their magnitudes.
+
+    A step is 0 if the number is not close to a tie.
+    """
+    rng = np.random.default_rng(1)
+    low, high = np.full(part.shape, np.inf), np.full(part.shape, -np.inf)
+    for _ in range(_DRAWS):
+        # If all numbers changed in the same direction, the scale would, too. So the changes are random.
+        made = change(part * (1 + rng.uniform(-_TIE, _TIE, part.shape)), whole, axis)
+        low, high = np.minimum(low, made), np.maximum(high, made)
+    size = np.maximum(np.abs(low), np.abs(high))
+    step, slack = high - low, 8 * _TIE * size  # the scales change, too, by about _TIE
+    return np.where(step > slack, step + slack, 0.0), size
 
 
 def _moved(steps: Array, others: Array, wrong: Array, room: Array) -> Array:

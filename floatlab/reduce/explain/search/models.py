@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from itertools import chain
 from math import log2
@@ -132,18 +133,22 @@ class ModelSearch(SideReport):
             return None
         kinds = ("inputs-rounded", "inputs-quantized")
         models = [model for model, _ in self.problem.sampled_models(self.tick) if model.name in kinds]
-        both = [model for model in models if ("inputs", "both") in model.evidence]
         own = self.accumulators[0]
-        found = min(
-            models_with_fault(self.problem, self.side, both, own, self.tick),
-            key=lambda each: each[0].weight,
-            default=None,
-        )
-        if found is None:
-            return None
-        model, fault = found
-        product = self.problem.whole(model)
-        return self._found("bug", (fault,), model, own, None, self._view(own, model, product), product)
+        pairs = models_with_fault(self.problem, self.side, models, own, self.tick)
+        for model, fault in sorted(pairs, key=lambda each: each[0].weight):
+            product = self.problem.whole(model)
+            view = self._view(own, model, product)
+            if ("inputs", "both") in model.evidence or self._is_needed(view, product, fault):
+                return self._found("bug", (fault,), model, own, None, view, product)
+        return None
+
+    def _is_needed(self, view: View, product: Array, fault: Fault) -> bool:
+        """Return whether a model is needed to explain a result after a known fault is undone."""
+        if fault.product is None:
+            return False
+        undone = copy(view)
+        undone.values = view.values - (fault.product - product)
+        return is_telling(undone, product) and explains_more(undone, product)
 
     def _view(self, accumulator: Format, model: Model, product: Array | None) -> View:
         """Return the view of the result that has error limits for the product of a model."""
