@@ -30,6 +30,7 @@ _AROUND = {
     "products": ("products ", ""), "blocks": ("blocks: ", ""), "added in": ("added in ", ""),
     "stored after each block": ("stored after each block: ", ""),
     "x": ("first input ", ""), "y": ("second input ", ""), "or": ("or ", ""),
+    "quotients": ("quotients ", ""),
 }  # fmt: skip
 _TRANSPOSED = {
     "the result": "the transposed product", "none: y·x": "the product with x and y swapped",

@@ -50,14 +50,17 @@ def flushed(least: float, part: Array, whole: Array, axis: int) -> Array:
     return np.where(np.abs(part) < least, 0.0, part)
 
 
-def quantized(by_row: bool, part: Array, whole: Array, axis: int, steps: float = 127, stored: str = "") -> Array:
+def quantized(
+    by_row: bool, part: Array, whole: Array, axis: int, steps: float = 127, stored: str = "", is_double: bool = False
+) -> Array:
     """Quantise to integers and return the dequantised values.
 
     The scale is the largest magnitude divided by `steps`. If `by_row` is true, each row of terms has a separate scale;
-    otherwise, the whole input has one scale. The function `_stored` rounds the scale as `stored` says.
+    otherwise, the whole input has one scale. The function `_stored` rounds the scale as `stored` says. `is_double` says
+    how numbers close to a tie are rounded (see `_codes`).
     """
     scale = _stored(_largest(by_row, part, whole, axis) / steps, stored)
-    made: Array = np.clip(_codes(part, scale), -np.ceil(steps), np.floor(min(steps, 127))) * scale
+    made: Array = np.clip(_codes(part, scale, is_double), -np.ceil(steps), np.floor(min(steps, 127))) * scale
     return made
 
 
@@ -83,17 +86,19 @@ def fixed_point(bits: int, part: Array, whole: Array, axis: int) -> Array:
     return made
 
 
-def with_zero(by_row: bool, part: Array, whole: Array, axis: int, steps: int = 255) -> Array:
+def with_zero(by_row: bool, part: Array, whole: Array, axis: int, steps: int = 255, is_double: bool = False) -> Array:
     """Quantise to unsigned integers up to `steps` with a zero point, and return the dequantised values."""
     ends = (part.min(axis, keepdims=True), part.max(axis, keepdims=True)) if by_row else (whole.min(), whole.max())
     least, most = np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)
     scale = np.where(most == least, 1.0, (most - least) / steps)
-    zero = _codes(-least, scale)
-    made: Array = (np.clip(_codes(part, scale) + zero, 0, steps) - zero) * scale
+    zero = _codes(-least, scale, is_double)
+    made: Array = (np.clip(_codes(part, scale, is_double) + zero, 0, steps) - zero) * scale
     return made
 
 
-def in_groups(size: int, steps: int, zero: bool, part: Array, whole: Array, axis: int, stored: str = "") -> Array:
+def in_groups(
+    size: int, steps: int, zero: bool, part: Array, whole: Array, axis: int, stored: str = "", is_double: bool = False
+) -> Array:
     """Quantise groups of terms to integers, and return the dequantised values.
 
     Each group has a separate scale and, if `zero` is true, a separate zero point.
@@ -107,11 +112,11 @@ def in_groups(size: int, steps: int, zero: bool, part: Array, whole: Array, axis
         if zero:
             least, most = np.minimum(least, 0.0), np.maximum(most, 0.0)
             scale = _stored((most - least) / (2 * steps + 1), stored)
-            shift = _codes(-least, scale)
-            made[index] = (np.clip(_codes(group, scale) + shift, 0, 2 * steps + 1) - shift) * scale
+            shift = _codes(-least, scale, is_double)
+            made[index] = (np.clip(_codes(group, scale, is_double) + shift, 0, 2 * steps + 1) - shift) * scale
         else:
             scale = _stored(np.maximum(np.abs(least), np.abs(most)) / steps, stored)
-            made[index] = np.clip(_codes(group, scale), -steps, steps) * scale
+            made[index] = np.clip(_codes(group, scale, is_double), -steps, steps) * scale
     return made
 
 
@@ -209,14 +214,14 @@ def in_blocks(recipe: str, part: Array, whole: Array, axis: int) -> Array:
     return made if axis else made.T
 
 
-def _codes(numbers: Array, scale: Array | float) -> Array:
+def _codes(numbers: Array, scale: Array | float, is_double: bool = False) -> Array:
     """Return numbers divided by a scale and rounded to integers.
 
-    Most programs divide in binary32, which decides how numbers close to a tie are rounded. So numbers that binary32
-    holds are divided in binary32, too.
+    The division decides how numbers close to a tie are rounded. Most programs divide in binary32, so numbers that
+    binary32 holds are divided in binary32, too, unless `is_double` is true.
     """
     single = np.asarray(numbers, np.float32)
-    if not np.array_equal(single, numbers):
+    if is_double or not np.array_equal(single, numbers):
         return np.asarray(np.rint(numbers / scale))
     return np.rint(single / np.asarray(scale, np.float32)).astype(np.float64)
 

@@ -5,7 +5,7 @@ Two changes, one of each input, make a model of the product (see `pairs`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -77,7 +77,8 @@ class InputChange(Record):
             words += {"RNE": "", "RNA": ", ties away", "RTZ": ", toward zero"}[known["rounding"]]
         if "scale per" in known:
             words += f" with one scale per {known['scale per']}"
-        return words + (f", {known['scale']}" if "scale" in known else "")
+        words += f", {known['scale']}" if "scale" in known else ""
+        return words + (f", quotients {known['quotients']}" if "quotients" in known else "")
 
     def lines_of(self, matrix: Array, lines: Array) -> Array:
         """Return the rows `lines` of an input after this change. The terms lie along the rows."""
@@ -125,6 +126,12 @@ def _scales(per: str) -> int:
     return 0 if per.startswith("tensor") else 1 if per.startswith("row") else _GROUP
 
 
+def _in_both(known: Known, weight: int, change: Callable[..., Array]) -> Iterator[tuple[Known, int, Change]]:
+    """Yield a quantisation whose numbers are divided by the scale in binary32, and the same in binary64."""
+    yield known, weight, change
+    yield (*known, ("quotients", "in binary64")), weight + 1, partial(change, is_double=True)
+
+
 def _quantised(terms: int) -> Iterator[tuple[Known, int, Change]]:
     """Yield the quantisations with scales. Each item has the evidence, the complexity, and the change of an input."""
     known: Known
@@ -139,11 +146,11 @@ def _quantised(terms: int) -> Iterator[tuple[Known, int, Change]]:
                 weight + 1,
                 partial(scaled, name, most, by_row, stored="binary32"),
             )
-        yield (("format", "int8"), per), 2, partial(quantized, by_row)
-        yield (("format", "int4"), per), 3, partial(quantized, by_row, steps=7)
+        yield from _in_both((("format", "int8"), per), 2, partial(quantized, by_row))
+        yield from _in_both((("format", "int4"), per), 3, partial(quantized, by_row, steps=7))
         for steps in (127.5, 128.0):
             known = (("format", "int8"), per, ("scale", f"largest / {steps:g}"))
-            yield known, 3, partial(quantized, by_row, steps=steps)
+            yield from _in_both(known, 3, partial(quantized, by_row, steps=steps))
         for stored in ("binary16", "bfloat16", "a power of two"):
             known = (("format", "int8"), per, ("scale", f"stored as {stored}"))
             yield known, 4, partial(quantized, by_row, stored=stored)
@@ -154,14 +161,14 @@ def _quantised(terms: int) -> Iterator[tuple[Known, int, Change]]:
         )
         for name, steps in (("uint8", 255), ("uint7", 127), ("uint4", 15)):
             known = (("format", name), ("scale per", f"{words} with a zero"))
-            yield known, 3, partial(with_zero, by_row, steps=steps)
+            yield from _in_both(known, 3, partial(with_zero, by_row, steps=steps))
     for size in _SIZES:
         if size >= 2 * max(terms, _SIZES[0]):
             continue  # a smaller size already puts all terms into one group
         for name, steps, zero in (("int4", 7, False), ("int8", 127, False), ("int4", 7, True), ("int8", 127, True)):
             if size < terms or zero:
                 known = (("format", name), ("scale per", f"group of {size} terms{' with a zero' * zero}"))
-                yield known, 3, partial(in_groups, size, steps, zero)
+                yield from _in_both(known, 3, partial(in_groups, size, steps, zero))
                 if zero or steps == 7:
                     yield (
                         (*known, ("scale", "stored as binary16")),

@@ -36,18 +36,16 @@ def fault_beside(
     if model.changes is None:
         return None
     changed = _problem(problem, side, _changed(problem, model))
-    view = view_of(changed, side, accumulator)
+    view, finder = view_of(changed, side, accumulator), FaultFinder(changed, side, tick)
+    wrong = view.fit().wrong
+    if fault := finder.moved(view, None, wrong) or finder.terms(view, None, wrong):
+        return fault
     room, usable = room_of_ties(problem, model, *map(np.arange, problem.shape)), view.usable
     view.usable = usable & (room == 0)
-    if 2 * view.usable.sum() <= usable.sum():
+    if not room.any() or 2 * view.usable.sum() <= usable.sum():
         return None
-    wrong = view.fit().wrong
-    finder = FaultFinder(changed, side, tick)
-    fault = finder.moved(view, None, wrong) or finder.terms(view, None, wrong)
-    if fault is None or not room.any():
-        return fault
-    made = fault.product
-    if made is None:
+    fault = finder.terms(view, None, view.fit().wrong)
+    if fault is None or (made := fault.product) is None:
         return None
     with np.errstate(all="ignore"):
         left = np.abs(view.totals.error(view.values, made)) - view.noise.limit(view.totals, made) - view.half
@@ -80,9 +78,11 @@ def models_with_fault(
             some = Side(side.name, Source(codes, side.format, side.source.dtype))
             few = _problem(problem, side, (x[part[0]], y[:, part[1]]))
             view, finder = view_of(few, some, accumulator), FaultFinder(few, some, tick)
-            if i == 0:
+            found = (finder.moved if i else finder.terms)(view, None, view.fit().wrong)
+            if found is None and i == 0:
                 view.usable &= room_of_ties(problem, model, *part) == 0
-            if (finder.moved if i else finder.terms)(view, None, view.fit().wrong) is None:
+                found = finder.terms(view, None, view.fit().wrong)
+            if found is None:
                 continue
             fault = fault_beside(problem, side, model, accumulator, tick)
             if fault is not None:
