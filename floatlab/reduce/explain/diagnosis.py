@@ -302,7 +302,10 @@ class _PairDiagnosis:
         return found
 
     def _printed(self) -> Diagnosis | None:
-        """Return the diagnosis if one result is the other one, a right result, rounded to few digits; else None."""
+        """Return the diagnosis if one result is right, and the other is the same result, rounded to few digits.
+
+        Otherwise, return None.
+        """
         for one, other in (self.explained, self.explained[::-1]):
             if other.status == "product" and (digits := printed_from(one.side, other.side)):
                 cause = DiagnosedCause("output-rounded", "output", one.side.name, 1.0, (), digits)

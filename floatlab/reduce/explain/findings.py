@@ -220,8 +220,8 @@ def with_overflow(problem: ProductProblem, found: SideExplanation, other: SideEx
     """
     overflow, causes = overflow_of(problem, found, other), found.causes
     if overflow is None and found.status == "unknown":
-        partial = float(found.side.rounded_to.largest) * _FAR_BELOW  # no partial sum is larger than Σ|x·y|
-        certain = problem.known & ~found.side.finite & other.side.finite & (problem.totals.size <= partial)
+        most = float(found.side.rounded_to.largest) * _FAR_BELOW  # no partial sum is larger than Σ|x·y|
+        certain = problem.known & ~found.side.finite & other.side.finite & (problem.totals.size <= most)
         overflow = next((each for each in causes if each.name == "nan" and certain.any()), None)
         causes = tuple(each for each in causes if each is not overflow)
     if overflow is None:

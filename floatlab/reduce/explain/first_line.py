@@ -281,7 +281,8 @@ def cause_text(cause: DiagnosedCause, most: int = _MOST) -> str:
         more += " ranges" if more and "–" in ranges else ""
         times = f"{known['times']} times" if "times" in known else "twice"
         did = "missing" if cause.name == "terms-missing" else f"counted {times}"
-        return f"{_terms(ranges, f'{more} of {whose}')} {did}"
+        bias = f"; the bias {known['the given bias']}, too" if "the given bias" in known else ""
+        return f"{_terms(ranges, f'{more} of {whose}')} {did}{bias}"
     if "the given bias" in known:
         return f"the bias {known['the given bias']} in {whose}"
     if cause.name == "bias":

@@ -1,7 +1,7 @@
 """Find the candidate computations that reproduce a result bit for bit, by replaying them on a sample of its elements.
 
-A *candidate* is an order of addition in an accumulator format, with or without FMA, or a model of a matrix unit. A
-*way* is a computation that reproduces all replayed elements: a candidate, a compensated sum or a library call.
+A *candidate* is an order of addition in an accumulator format, with or without FMA, or a model of a matrix unit. For a
+*way*, see `ways.Way`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from floatlab.reduce.explain.stages import Model
 from floatlab.reduce.explain.ways import Way, own_accumulator
 from floatlab.reduce.plan.expressions import parse_schedule
 from floatlab.reduce.plan.grouped_schedules import SERIAL
-from floatlab.reduce.replay.candidates import EXACT_SUM, Candidate, candidate_text, list_candidates
+from floatlab.reduce.replay.candidates import EXACT_SUM, FUSED, Candidate, candidate_text, list_candidates
 from floatlab.reduce.replay.evaluator import Evaluator
 from floatlab.reduce.replay.explanations import agreement
 from floatlab.reduce.results.product_error import spread_indices
@@ -43,7 +43,6 @@ _EXACT = 1 << 15  # an exact sum that is computed alone costs as much as this ma
 _SLOWER = 16  # an addition in a format without processor support costs as much as this many additions in other formats
 _NEAR_LARGEST = 2.0**-64  # sums above this fraction of the largest number are simulated in integers, which is slow
 _DIRECTED = ("serial", "reversed", "pairwise", "lanes(4)", "lanes(8)", "splitk(2)")
-_TRUNCATED = ("fused(4)", "fused(8)", "fused(16)", "fused(32)")
 _COMMON = ("serial", False), ("serial", True), ("pairwise", False), ("reversed", True), ("lanes(2)", True)
 _MOSTLY = 0.75  # sums explain a result with wrong elements only if they give at least this share of the sample
 _DIRECTIONS = ("RTZ", "RTP", "RTN", "RNA")
@@ -117,7 +116,7 @@ class CandidateGrid:
             candidates = list_candidates(self.problem.terms, formats, self.into, _DIRECTED, kinds, (), 1, rules)
             if direction == "RTZ":  # matrix units often add blocks of products exactly, and truncate each sum
                 adder = Adder(self.accumulator, fma=True, context=rules)
-                candidates += [Candidate(parse_schedule(text), adder) for text in _TRUNCATED]
+                candidates += [Candidate(parse_schedule(text), adder) for text in FUSED[1:]]
             for candidate in candidates:
                 self.tick()
                 yield direction, candidate, evaluator.sampled(candidate)
@@ -150,26 +149,31 @@ class CandidateGrid:
         """Return the computations that reproduce a result and round in another direction than RNE."""
         goal = self._observed(side)
         ways = [
-            Way(f"{candidate_text(candidate, self.into)}, rounding {direction}", candidate, rules=as_context(direction))
+            self._directed_way(direction, candidate)
             for direction, candidate, codes in self.directed()
             if agreement(codes, goal, self.into).all()
         ]
         return self._verified(ways, side, False)
 
+    def _directed_way(self, direction: str, candidate: Candidate) -> Way:
+        text = f"{candidate_text(candidate, self.into)}, rounding {direction}"
+        return Way(text, candidate, rules=as_context(direction))
+
     def truncated_except_few(self, side: Side) -> tuple[Way, Array] | None:
         """Return the truncated sums that give most elements of a result, and the mask of the other elements.
 
-        Return None if no truncated sums give most elements, or if the product is too large for replaying all elements.
+        Return None if no truncated sums give most elements, if the result is not in the format of the replays, if an
+        input is NaN or infinite, or if the product is too large for replaying all elements.
         """
-        goal, found = self._observed(side), []
         if self.problem.totals.product.size * self.problem.terms > _WHOLE or side.format != self.into:
             return None
+        goal, found = self._observed(side), []
         for _, candidate, codes in self.directed(("RTZ",)):
             found.append((share_of(agreement(codes, goal, self.into)), candidate))
         share, candidate = max(found, key=lambda each: each[0])
         if share < _MOSTLY:
             return None
-        way = Way(f"{candidate_text(candidate, self.into)}, rounding RTZ", candidate, rules=as_context("RTZ"))
+        way = self._directed_way("RTZ", candidate)
         missed = self.mismatches(way, side)
         return None if missed is None else (way, missed)
 

@@ -56,8 +56,8 @@ def quantized(
     """Quantise to integers and return the dequantised values.
 
     The scale is the largest magnitude divided by `steps`. If `by_row` is true, each row of terms has a separate scale;
-    otherwise, the whole input has one scale. The function `_stored` rounds the scale as `stored` says. `is_double` says
-    how numbers close to a tie are rounded (see `_codes`).
+    otherwise, the whole input has one scale. The function `_stored` rounds the scale as `stored` says. If
+    `is_double` is true, the quotients are computed in binary64 (see `_codes`).
     """
     scale = _stored(_largest(by_row, part, whole, axis) / steps, stored)
     made: Array = np.clip(_codes(part, scale, is_double), -np.ceil(steps), np.floor(min(steps, 127))) * scale
@@ -220,10 +220,11 @@ def _codes(numbers: Array, scale: Array | float, is_double: bool = False) -> Arr
     The division decides how numbers close to a tie are rounded. Most programs divide in binary32, so numbers that
     binary32 holds are divided in binary32, too, unless `is_double` is true.
     """
-    single = np.asarray(numbers, np.float32)
-    if is_double or not np.array_equal(single, numbers):
+    single, step = np.asarray(numbers, np.float32), np.asarray(scale, np.float32)
+    if is_double or not step.all() or not np.array_equal(single, numbers):
         return np.asarray(np.rint(numbers / scale))
-    return np.rint(single / np.asarray(scale, np.float32)).astype(np.float64)
+    codes: Array = np.rint(single / step).astype(np.float64)
+    return codes
 
 
 def _largest(by_row: bool, part: Array, whole: Array, axis: int) -> Array:

@@ -71,6 +71,11 @@ class Model(Record):
         return ", ".join(value for _, value in self.evidence)
 
     @property
+    def changes_both(self) -> bool:
+        """Whether the model changes both inputs."""
+        return ("inputs", "both") in self.evidence
+
+    @property
     def is_one_rounding(self) -> bool:
         """Whether the inputs are rounded to a single format in a single direction. Sums can then be replayed.
 

@@ -1,4 +1,4 @@
-"""Computations that reproduce a result bit for bit, and the causes by which two of them differ."""
+"""Computations that reproduce the bits of a result, the usual accumulator, and how two computations differ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _NAMES = {Cause.ORDER: "order", Cause.FMA: "fma", Cause.ACCUMULATOR: "accumulato
 
 
 class Way(Individual):
-    """A computation that reproduces the replayed elements: a candidate, a compensated sum or a library call."""
+    """A computation whose bits are compared with a result: a candidate, a compensated sum or a library call.
+
+    It reproduces all replayed elements, except in `CandidateGrid.truncated_except_few`.
+    """
 
     text: str
     candidate: Candidate | None = None

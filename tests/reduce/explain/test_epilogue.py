@@ -215,6 +215,16 @@ def test_the_bias_of_one_row_is_no_term_even_beside_rounded_inputs(seed, fate, t
     assert ("the given bias", fate) in next(each.evidence for each in found.causes if each.name == "bias")
 
 
+def test_a_bias_that_was_added_four_times_or_is_missing_with_the_last_terms():
+    x, w, b = normal(120, (1, 8), (8, 40), 40)
+    found = fl.compare(x @ w + b, x @ w + 4 * b, inputs=(x, w), bias=b).diagnosis
+    assert found.first == "Yes: the bias was added 4 times in B."
+    x, w, b = normal(121, (12, 30), (30, 18), 18)
+    found = fl.compare(x @ w + b, x[:, :-8] @ w[:-8], inputs=(x, w), bias=b).diagnosis
+    assert found.first == "Yes: terms 22–29 of B are missing; the bias is missing, too."
+    assert found.causes[0].where == ((22, 30),)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_product_of_binary32_numbers_may_be_rounded_before_and_after_the_bias(seed):
     x, w, b = normal(110 + seed, (12, 30), (30, 18), 18)

@@ -121,6 +121,13 @@ def test_every_change_applies_to_some_lines_as_to_the_whole_input():
         assert np.array_equal(each.lines_of(matrix, lines), each.change(matrix, matrix, 1)[lines]), each.text
 
 
+def test_numbers_whose_scale_underflows_in_binary32_stay_finite():
+    matrix = np.array([[1e-44, 0.0], [1.0, 2.0]]).astype(np.float32).astype(np.float64)
+    for each in changes_of(matrix, fl.parse_format("fp32")):
+        if each.text.startswith(("int8", "int4", "uint8")):
+            assert np.isfinite(each.change(matrix, matrix, 1)).all(), each.text
+
+
 def test_changes_agree_with_ml_dtypes():
     matrix = np.random.default_rng(9).standard_normal((5, 64)).astype(np.float32).astype(np.float64)
     found = {each.text: each.change(matrix, matrix, 1) for each in changes_of(matrix, fl.parse_format("fp32"))}

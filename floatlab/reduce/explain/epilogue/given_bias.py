@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 
@@ -18,12 +19,23 @@ _LIKELY = 16.0  # evidence, in bits, for an unusual fault of the bias
 
 
 def named_bias(problem: ProductProblem, fault: Fault) -> Fault:
-    """Return a fault of missing or doubled terms. If the bias is the only such term, the fault is one of the bias."""
-    last = ((problem.terms - 1, problem.terms),)
-    if not problem.has_bias or fault.where != last:
+    """Return a fault of missing or doubled terms in which the bias, the last term of each sum, is called the bias.
+
+    If the bias is the only such term, the fault is one of the bias.
+    """
+    *others, (first, stop) = cast("tuple[tuple[int, int], ...]", fault.where)
+    if not problem.has_bias or stop < problem.terms:
         return fault
-    fate = _USUAL[fault.name != "terms-missing"]
-    return Fault("bias", (), (("the given bias", fate),), fault.wrong, fault.left, fault.product)
+    missing, twice = _USUAL
+    times = dict(fault.evidence).get("times")  # given if the bias was added more than twice
+    fate = missing if fault.name == "terms-missing" else f"was added {times} times" if times else twice
+    known = (("the given bias", fate),)
+    where = (*others, *(((first, stop - 1),) if first < stop - 1 else ()))
+    if not where:
+        return fault.replace(name="bias", where=(), evidence=known)
+    count = ("terms", str(sum(end - start for start, end in where)))
+    rest = tuple(each for each in fault.evidence if each[0] != "terms")
+    return fault.replace(where=where, evidence=(count, *rest, *known))
 
 
 def may_be_misadded(problem: ProductProblem, view: View) -> bool:

@@ -270,10 +270,11 @@ def may_be_changed_input(
         share = share[:, None] if axis == 0 else share
         left = share * np.sqrt(np.mean(off * off))
         rounded = half_ulp(view.totals.product, view.format)  # the change acts before the rounding of `View.stored`
+        # Both the shift and the errors that remain are uncertain by `room`.
         most = _LARGEST * np.maximum(left, share * np.abs(off)) + 2 * room + rounded
         is_explained = bool((error <= most)[wrong].all())
     right = np.isfinite(error) & ~wrong
-    count = problem.independent if wrong.any() else right.size  # with no error left, every element counts
+    count = problem.independent if wrong.any() else right.size  # without wrong elements, all are compared
     return is_explained and shift_bits(count, left, room, right, off.size) < PROVED
 
 

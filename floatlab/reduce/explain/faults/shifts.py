@@ -116,12 +116,13 @@ class ShiftFinder:
             if not (confirmed or (drifts and wrong.shape[axis] >= _LONG) or means[axis] > BIAS):
                 continue
             # Every element gives a lower and an upper bound of the added number.
+            allowed = room
             shift, holds = between(error - room, error + room, axis)
             if not holds and (product is None or self._is_better(view, product, axis)):
                 shift = weighted_median(error, sigma, axis)
                 limit = limit_with_bias(self.problem, view, shift, axis, np.abs(error - shift))
-                wide = np.maximum(room, limit + view.half)
-                shift, holds = between(error - wide, error + wide, axis)
+                allowed = np.maximum(room, limit + view.half)
+                shift, holds = between(error - allowed, error + allowed, axis)
             if not holds:
                 continue
             with np.errstate(all="ignore"):
@@ -130,8 +131,8 @@ class ShiftFinder:
             if self._is_hidden(view, error, axis):
                 continue
             is_rounding = may_be_rounding(view, self.problem.x, self.problem.y, shift, axis, product)
-            none = np.zeros_like(wrong)
-            if product is None and may_be_changed_input(self.problem, view, shift, axis, error, room, none):
+            rest, no_wrong = np.abs(error - shift), np.zeros_like(wrong)  # a bias leaves no wrong element
+            if product is None and may_be_changed_input(self.problem, view, shift, axis, rest, allowed, no_wrong):
                 continue
             if everywhere and not is_rounding and (confirmed or left <= _CLEARLY):
                 alike = bool(np.ptp(shift) <= 8 * float(np.nanmax(sigma)))

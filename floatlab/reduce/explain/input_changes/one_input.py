@@ -127,7 +127,7 @@ def _scales(per: str) -> int:
 
 
 def _in_both(known: Known, weight: int, change: Callable[..., Array]) -> Iterator[tuple[Known, int, Change]]:
-    """Yield a quantisation whose numbers are divided by the scale in binary32, and the same in binary64."""
+    """Yield a quantisation with quotients in binary32, if binary32 holds the numbers, and the same in binary64."""
     yield known, weight, change
     yield (*known, ("quotients", "in binary64")), weight + 1, partial(change, is_double=True)
 

@@ -30,8 +30,9 @@ def fault_beside(
 ) -> Fault | None:
     """Return the fault that remains in a result besides a model: moved rows or columns, or missing terms.
 
-    Return None if there is no such fault. Elements that depend on inputs close to a tie may differ by as much as such
-    inputs may, but most elements must not depend on them.
+    Return None if there is no such fault. Inputs close to a tie may have been rounded in the other direction. Elements
+    that depend on such inputs may be off by as much as this changes them. More than half of the elements must not
+    depend on any.
     """
     if model.changes is None:
         return None
@@ -41,15 +42,15 @@ def fault_beside(
     if fault := finder.moved(view, None, wrong) or finder.terms(view, None, wrong):
         return fault
     room, usable = room_of_ties(problem, model, *map(np.arange, problem.shape)), view.usable
-    view.usable = usable & (room == 0)
-    if not room.any() or 2 * view.usable.sum() <= usable.sum():
+    if not room.any() or 2 * (usable & (room == 0)).sum() <= usable.sum():
         return None
+    view.usable = usable & (room == 0)
     fault = finder.terms(view, None, view.fit().wrong)
     if fault is None or (made := fault.product) is None:
         return None
     with np.errstate(all="ignore"):
         left = np.abs(view.totals.error(view.values, made)) - view.noise.limit(view.totals, made) - view.half
-    return fault if (left <= room)[usable].all() else None
+    return fault.replace(wrong=wrong) if (left <= room)[usable].all() else None
 
 
 def models_with_fault(
@@ -57,7 +58,7 @@ def models_with_fault(
 ) -> Iterator[tuple[Model, Fault]]:
     """Yield the models that explain a result together with a fault. A part of the elements is examined first.
 
-    Beside models that change only one input, only missing or doubled terms are looked for.
+    If a model changes only one input, this part is searched only for missing or doubled terms.
     """
     (m, n), lines = problem.shape, [np.arange(size) for size in problem.shape]
     count = min(m, max(_LINES, _ELEMENTS // n))
@@ -73,14 +74,14 @@ def models_with_fault(
     for model in models:
         tick()
         x, y = _changed(problem, model)
-        for i, part in enumerate(parts if ("inputs", "both") in model.evidence else parts[:1]):
+        for i, part in enumerate(parts if model.changes_both else parts[:1]):
             codes = np.ascontiguousarray(side.source.codes[np.ix_(*part)])
             some = Side(side.name, Source(codes, side.format, side.source.dtype))
             few = _problem(problem, side, (x[part[0]], y[:, part[1]]))
             view, finder = view_of(few, some, accumulator), FaultFinder(few, some, tick)
             found = (finder.moved if i else finder.terms)(view, None, view.fit().wrong)
-            if found is None and i == 0:
-                view.usable &= room_of_ties(problem, model, *part) == 0
+            if found is None and i == 0 and (room := room_of_ties(problem, model, *part)).any():
+                view.usable = view.usable & (room == 0)
                 found = finder.terms(view, None, view.fit().wrong)
             if found is None:
                 continue

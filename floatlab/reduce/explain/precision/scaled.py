@@ -23,9 +23,9 @@ _LINES = 8  # scales are tried on this many rows and columns
 _OFF = 0.003, 2.0
 _LEAST = 8  # with fewer numbers than this, one of the many scales may fit by chance
 _STORED = 2.0**-22  # rounding two scales to binary32 changes a product by at most this relative error
-_FLIPPED = 0.3  # at most this share of elements may depend on a number close to a tie
+_FLIPPED = 0.3  # a model with residuals from ties is named only if at most this share of elements is wrong
 _MOST_FLIPPED = 0.5  # ties are examined only if at most this share of elements is wrong
-_CLEARLY = 2  # for each element that depends on a tie, the model must explain this many others
+_CLEARLY = 2  # for each wrong element, such a model must explain this many others
 _DRAWS = 16  # inputs are changed by small random amounts this many times
 _TIE = 2.0**-20  # an input is close to a tie if a change by this relative amount changes how it is rounded
 _NEARER = 0.05  # with the right scale, the median error is less than this share of the plain product's error
@@ -54,8 +54,8 @@ def best_scaled(problem: ProductProblem, side: Side, tick: Callable[[], None]) -
     return model if left < _NEARER * plain else None
 
 
-def flips_are_few(view: View, fit: Fit) -> bool:
-    """Return whether a model explains enough elements to be named although ties must explain its residuals."""
+def explains_enough(view: View, fit: Fit) -> bool:
+    """Return whether a model explains enough elements to be named, although ties must explain some of its residuals."""
     right = view.fit().wrong & ~fit.wrong  # elements that only the model explains
     return share_of(fit.wrong) <= _FLIPPED and bool(right.sum() >= _CLEARLY * fit.wrong.sum())
 

@@ -39,7 +39,7 @@ from floatlab.reduce.explain.movements.reread import readings
 from floatlab.reduce.explain.precision.narrow import narrow_sums
 from floatlab.reduce.explain.precision.parts import parts_in_another_precision, rectangles_without
 from floatlab.reduce.explain.precision.sampled_models import likely_models
-from floatlab.reduce.explain.precision.scaled import flips_are_few, is_factor_alone, may_be_flipped
+from floatlab.reduce.explain.precision.scaled import explains_enough, is_factor_alone, may_be_flipped
 from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View, view_of
 from floatlab.reduce.explain.residuals import find_places, share_of
 from floatlab.reduce.explain.search.report import SideReport
@@ -133,17 +133,20 @@ class ModelSearch(SideReport):
             return None
         kinds = ("inputs-rounded", "inputs-quantized")
         models = [model for model, _ in self.problem.sampled_models(self.tick) if model.name in kinds]
+        models.sort(key=lambda each: each.weight)  # the first accepted pair has the simplest model
         own = self.accumulators[0]
-        pairs = models_with_fault(self.problem, self.side, models, own, self.tick)
-        for model, fault in sorted(pairs, key=lambda each: each[0].weight):
+        for model, fault in models_with_fault(self.problem, self.side, models, own, self.tick):
             product = self.problem.whole(model)
             view = self._view(own, model, product)
-            if ("inputs", "both") in model.evidence or self._is_needed(view, product, fault):
+            if model.changes_both or self._is_needed(view, product, fault):
                 return self._found("bug", (fault,), model, own, None, view, product)
         return None
 
     def _is_needed(self, view: View, product: Array, fault: Fault) -> bool:
-        """Return whether a model is needed to explain a result after a known fault is undone."""
+        """Return whether a model is needed to explain a result after a fault is undone.
+
+        Return False if the product with this fault is not known.
+        """
         if fault.product is None:
             return False
         undone = copy(view)
@@ -229,7 +232,7 @@ class ModelSearch(SideReport):
             return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
         if product is not None and (flipped := may_be_flipped(self.problem, model, view, product, fit)).any():
             others = fit.replace(wrong=fit.wrong & ~flipped)
-            if not flips_are_few(view, fit) or live_z(view, fit) > NEAR:
+            if not explains_enough(view, fit) or live_z(view, fit) > NEAR:
                 return None  # it is not known which of the elements are wrong
             if not others.wrong.any():
                 return self._found("rounding", (), model, accumulator, fit.z, view, product)
