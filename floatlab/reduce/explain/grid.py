@@ -114,7 +114,8 @@ class CandidateGrid:
             evaluator = self._directed.setdefault(direction, Evaluator(self.sides, self.into, rules))
             kinds = (self.accumulator,)
             candidates = list_candidates(self.problem.terms, formats, self.into, _DIRECTED, kinds, (), 1, rules)
-            if direction == "RTZ":  # matrix units often add blocks of products exactly, and truncate each sum
+            # Matrix units often add blocks of products exactly, and truncate each sum. Their inputs are not binary64.
+            if direction == "RTZ" and max(each.precision for each in formats) <= _SINGLE.precision:
                 adder = Adder(self.accumulator, fma=True, context=rules)
                 candidates += [Candidate(parse_schedule(text), adder) for text in FUSED[1:]]
             for candidate in candidates:

@@ -71,8 +71,10 @@ def test_quantised_columns_beside_exact_ones_are_not_a_wrong_region():
     assert fl.compare(x @ quantised, x @ y, inputs=(x, y)).diagnosis.status in ("unknown", "rounding")
 
 
-def test_noise_of_few_elements_is_not_one_wrong_element():
-    for seed in range(30):
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("share", range(3))
+def test_noise_of_few_elements_is_not_one_wrong_element(share):
+    for seed in range(share, 30, 3):
         rng = np.random.default_rng([78, seed])
         x, y = (np.exp(2 * rng.standard_normal(shape)).astype(ml_dtypes.bfloat16) for shape in ((3, 21), (21, 10)))
         product = (x.astype(np.float32) @ y.astype(np.float32)).astype(ml_dtypes.bfloat16)
