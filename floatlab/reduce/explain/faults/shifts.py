@@ -125,13 +125,14 @@ class ShiftFinder:
                 shift, holds = between(error - allowed, error + allowed, axis)
             if not holds:
                 continue
+            rest = np.abs(error - shift)
             with np.errstate(all="ignore"):
-                left = middle(np.abs(error - shift) / sigma)
+                left = middle(rest / sigma)
             everywhere = follows_everywhere(error, np.broadcast_to(shift, error.shape), sigma)
             if self._is_hidden(view, error, axis):
                 continue
             is_rounding = may_be_rounding(view, self.problem.x, self.problem.y, shift, axis, product)
-            rest, no_wrong = np.abs(error - shift), np.zeros_like(wrong)  # a bias leaves no wrong element
+            no_wrong = np.zeros_like(wrong)  # a bias leaves no wrong element
             if product is None and may_be_changed_input(self.problem, view, shift, axis, rest, allowed, no_wrong):
                 continue
             if everywhere and not is_rounding and (confirmed or left <= _CLEARLY):

@@ -17,6 +17,7 @@ from floatlab.reduce.explain.problem import Fit, ProductProblem, Side, View, mid
 from floatlab.reduce.explain.residuals import share_of
 from floatlab.reduce.explain.stages import Change, Model, scaled_models
 
+_ALL = slice(None)
 _LINES = 8  # scales are tried on this many rows and columns
 # Rounding to FP8 causes median errors in this range, in units of √Σ(x·y)². The largest errors occur if all small
 # numbers become 0.
@@ -65,10 +66,10 @@ def may_be_flipped(problem: ProductProblem, model: Model, view: View, product: A
 
     The program then rounded these numbers in one direction, and the model rounded them in the other.
     """
-    if model.name != "inputs-quantized" or model.changes is None or share_of(fit.wrong) > _MOST_FLIPPED:
+    found = _ties_of(problem, model) if share_of(fit.wrong) <= _MOST_FLIPPED else None
+    if found is None:
         return np.zeros(fit.wrong.shape, np.bool_)
-    (x, y), (first, second) = problem.factors, model.changes
-    (a, size_a), (b, size_b) = _near_ties(first, x, x, 1), _near_ties(second, y, y, 0)
+    (a, size_a), (b, size_b) = found
     with np.errstate(all="ignore"):
         room = view.half + view.noise.limit(view.totals, product)
         most = _moved(a, size_b, fit.wrong, room) + _moved(b.T, size_a.T, fit.wrong.T, room.T).T
@@ -81,12 +82,22 @@ def room_of_ties(problem: ProductProblem, model: Model, rows: Array, columns: Ar
 
     The elements are those at the given rows and columns.
     """
-    if model.name != "inputs-quantized" or model.changes is None:
+    found = _ties_of(problem, model, rows, columns)
+    if found is None:
         return np.zeros((len(rows), len(columns)))
-    (x, y), (first, second) = problem.factors, model.changes
-    (a, size_a), (b, size_b) = _near_ties(first, x[rows], x, 1), _near_ties(second, y[:, columns], y, 0)
+    (a, size_a), (b, size_b) = found
     room: Array = a @ size_b + size_a @ b
     return room
+
+
+def _ties_of(
+    problem: ProductProblem, model: Model, rows: Array | slice = _ALL, columns: Array | slice = _ALL
+) -> tuple[tuple[Array, Array], tuple[Array, Array]] | None:
+    """Return `_near_ties` of rows of x and of columns of y, or None if the model does not quantise the inputs."""
+    if model.name != "inputs-quantized" or model.changes is None:
+        return None
+    (x, y), (first, second) = problem.factors, model.changes
+    return _near_ties(first, x[rows], x, 1), _near_ties(second, y[:, columns], y, 0)
 
 
 def _near_ties(change: Change, part: Array, whole: Array, axis: int) -> tuple[Array, Array]:

@@ -230,9 +230,12 @@ class ModelSearch(SideReport):
         flushed = self.faults.flushed(view, product, fit.wrong)
         if flushed is not None:
             return self._found("rounding", (flushed,), model, accumulator, fit.z, view, product)
+        is_named = explains_enough(view, fit) and live_z(view, fit) <= NEAR
+        if not (faulty or is_named):
+            return None
         if product is not None and (flipped := may_be_flipped(self.problem, model, view, product, fit)).any():
             others = fit.replace(wrong=fit.wrong & ~flipped)
-            if not explains_enough(view, fit) or live_z(view, fit) > NEAR:
+            if not is_named:
                 return None  # it is not known which of the elements are wrong
             if not others.wrong.any():
                 return self._found("rounding", (), model, accumulator, fit.z, view, product)

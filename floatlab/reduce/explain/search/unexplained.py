@@ -125,12 +125,9 @@ class UnexplainedSearch(ModelSearch):
         if found is None or (places := find_places(found[1])) is None:
             return None
         way, missed = found
-        error = np.abs(view.totals.error(view.values))
-        bits = evidence_bits(view, ~missed, self.side.rounded_to)
-        if (
-            bits < BITS_OF_SUMS + BITS_EACH * places.count
-            or not (error > 2 * self.faults.directed_limit(view))[missed].all()
-        ):
+        far = np.abs(view.totals.error(view.values)) > 2 * self.faults.directed_limit(view)
+        least = BITS_OF_SUMS + BITS_EACH * places.count
+        if not far[missed].all() or evidence_bits(view, ~missed, self.side.rounded_to) < least:
             return None
         sums = Fault("accumulator", (), (("computed as", way.text),))
         return self._bug(view, placed(view, missed), sums)
